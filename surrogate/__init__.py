@@ -1,0 +1,74 @@
+"""Surrogate gradients by name, for unmodified TensorFlow, PyTorch, JAX and autograd code.
+
+>>> import surrogate
+>>> surrogate.gradient("sign", "hardtanh(width=2)")
+Gradient('sign:hardtanh(width=2.0)')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from surrogate import catalogue as catalogue, reference as reference
+from surrogate._active import RuleSet as RuleSet, State as State
+from surrogate._backend import Backend as Backend
+from surrogate._errors import (
+    BackendError as BackendError,
+    BrokenBackendError as BrokenBackendError,
+    DuplicateNameError as DuplicateNameError,
+    FormulaError as FormulaError,
+    ForwardModeError as ForwardModeError,
+    IncompatibleFrameworkError as IncompatibleFrameworkError,
+    MissingFrameworkError as MissingFrameworkError,
+    NothingCapturedWarning as NothingCapturedWarning,
+    ParameterError as ParameterError,
+    ScopeError as ScopeError,
+    SpecError as SpecError,
+    SurrogateError as SurrogateError,
+    SurrogateWarning as SurrogateWarning,
+    UnknownBackendError as UnknownBackendError,
+    UnknownGradientError as UnknownGradientError,
+    UnknownNameError as UnknownNameError,
+    UnknownOpError as UnknownOpError,
+    UnknownParameterError as UnknownParameterError,
+    UnsupportedOpError as UnsupportedOpError,
+)
+from surrogate._gradient import Gradient as Gradient
+from surrogate._hookspecs import Definition as Definition, hookimpl as hookimpl, hookspec as hookspec
+from surrogate._listing import gradients as gradients, op as op, ops as ops, presets as presets
+from surrogate._op import Op as Op
+from surrogate._override import (
+    Override as Override,
+    ProcessOverride as ProcessOverride,
+    ScopedOverride as ScopedOverride,
+    active as active,
+    defaults as defaults,
+    override as override,
+    use as use,
+)
+from surrogate._parameters import (
+    AboveOne as AboveOne,
+    NonNegative as NonNegative,
+    Positive as Positive,
+    Range as Range,
+)
+from surrogate._partial import Kind as Kind, Window as Window, window as window
+from surrogate._plugins import (
+    backends as backends,
+    load_backend as load_backend,
+    register_backend as register_backend,
+)
+from surrogate._registry import gradient as gradient, register as register
+from surrogate._rule import Rule as Rule
+
+__all__ = sorted(
+    name for name in globals() if not name.startswith("_") and name not in ("annotations", "Any")
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # read from the installed metadata, and only when asked for
+        from importlib.metadata import version
+
+        return version("surrogate-gradients")
+    raise AttributeError(f"module 'surrogate' has no attribute {name!r}")

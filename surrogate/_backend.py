@@ -1,0 +1,122 @@
+"""The contract of a backend: one small class makes one framework obey rules."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any
+
+from surrogate._active import RuleSet, Scope, State, Store
+
+Array = Any
+Function = Callable[..., Array]
+
+
+class Backend(abc.ABC):
+    """What a plugin provides for one framework.
+
+    A subclass says what it can do in class attributes, obeys in :meth:`apply`, reads the rules in
+    force from :meth:`state` whenever an op is captured, and lets the conformance kit drive the
+    framework through the methods from :meth:`asarray` on.
+
+    Rules are applied absolutely: the core keeps the stack of overrides, a backend keeps none.
+
+    Attributes:
+        name: the backend's name, as in ``surrogate.use(name)``.
+        framework: the import name of the framework.
+        tested: framework versions it was checked on, for messages.
+        ops: names of the ops it can capture.
+        unsupported: op name -> why the framework or the backend cannot do it.
+        transforms: what it claims beyond plain reverse mode: any of ``"forward"``, ``"vmap"``,
+            ``"compile"``, ``"second"`` (second derivatives) and ``"residuals"`` (:meth:`residuals` works).
+        dtypes: the float dtypes of the framework that it supports.
+        subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
+        xp: the namespace that formulas are evaluated over.
+    """
+
+    name: str
+    framework: str
+    tested: str = ""
+    ops: frozenset[str] = frozenset()
+    unsupported: Mapping[str, str] = {}
+    transforms: frozenset[str] = frozenset()
+    dtypes: tuple[str, ...] = ("float32", "float64")
+    subnormals: bool = True
+    xp: Any
+
+    # -- obeying -------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def apply(self, rules: RuleSet | None, scope: Scope) -> None:
+        """The rules in force have changed to exactly ``rules``; an empty set restores the framework.
+
+        Called in the thread that made the change, after it. Install hooks here, or tell the
+        framework; what an op obeys is always :meth:`state`.
+
+        Args:
+            rules: what is in force now. ``None`` with ``"context"``: nothing context-local is left
+                here, the process-wide rules apply.
+            scope: ``"process"`` when the process-wide rules changed, ``"context"`` when those of
+                the current thread or async task did.
+
+        Raises:
+            IncompatibleFrameworkError: a hook is missing. The change is then taken back.
+        """
+
+    @cached_property
+    def store(self) -> Store:
+        """The overrides of this backend that are alive; kept by the core."""
+        return Store(self.apply)
+
+    def state(self) -> State:
+        """What is in force here and now: ``state().rules.get(op)``, ``state().captured(op)``."""
+        return self.store.state()
+
+    def exactly(self, state: State | None) -> AbstractContextManager[None]:
+        """Run a block under exactly this state: the one a forward pass saw. ``None``: no rules at all.
+
+        A rule's own functions run under ``exactly(None)``: they never see overrides.
+        """
+        return self.store.exactly(state)
+
+    # -- for the conformance kit ---------------------------------------------------------------
+
+    @abc.abstractmethod
+    def asarray(self, x: Any) -> Array:
+        """A NumPy array as the framework's array, of the same dtype and values."""
+
+    @abc.abstractmethod
+    def numpy(self, x: Array) -> Any:
+        """The framework's array as a NumPy array."""
+
+    @abc.abstractmethod
+    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
+        """The op as a user of the framework spells it."""
+
+    @abc.abstractmethod
+    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Reverse mode: ``f(*inputs)`` and the cotangents of ``inputs`` for the upstream gradient ``g``.
+
+        Differentiable again where ``"second"`` is claimed.
+        """
+
+    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """Forward mode: ``f(*inputs)`` and its tangent. Needed when ``"forward"`` is claimed."""
+        raise NotImplementedError
+
+    def compile(self, f: Function) -> Function:
+        """``f`` compiled. Needed when ``"compile"`` is claimed."""
+        raise NotImplementedError
+
+    def vmap(self, f: Function) -> Function:
+        """``f`` over a new leading axis of every input. Needed when ``"vmap"`` is claimed."""
+        raise NotImplementedError
+
+    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
+        """Bytes that ``f(*inputs)`` keeps alive for its backward. Needed when ``"residuals"`` is claimed."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"

@@ -1,0 +1,76 @@
+"""A function that runs inside an override: plain, coroutine or generator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+from surrogate._active import Layer, Store
+from surrogate._errors import SpecError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def decorate(store: Store, layer: Layer, function: F) -> F:
+    """``function`` with every call of it inside ``layer``."""
+    if not callable(function):
+        raise SpecError(f"override(...) decorates a function, not {function!r}.")
+    if inspect.isasyncgenfunction(function):
+        raise SpecError(
+            f"{function!r} is an asynchronous generator, which is resumed from many places: "
+            "write 'with surrogate.override(...)' around the computation inside it."
+        )
+
+    @contextmanager
+    def inside() -> Iterator[None]:
+        entry = store.push(layer)
+        try:
+            yield
+        finally:
+            store.pop(entry)
+
+    if inspect.iscoroutinefunction(function):
+
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            with inside():
+                return await function(*args, **kwargs)
+
+        wrapper: Callable[..., Any] = coroutine
+    elif inspect.isgeneratorfunction(function):
+
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            return (yield from _step(function(*args, **kwargs), inside))
+
+        wrapper = generator
+    else:
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            with inside():
+                return function(*args, **kwargs)
+
+        wrapper = plain
+    return cast(F, functools.wraps(function)(wrapper))
+
+
+def _step(generator: Generator[Any, Any, Any], inside: Callable[[], Any]) -> Generator[Any, Any, Any]:
+    """Run a generator with each of its steps inside, and each suspension outside."""
+    resume: Callable[[], Any] = functools.partial(next, generator)
+    while True:
+        try:
+            with inside():
+                item = resume()
+        except StopIteration as stop:
+            return stop.value
+        try:
+            sent = yield item
+        except GeneratorExit:
+            with inside():
+                generator.close()
+            raise
+        except BaseException as error:
+            resume = functools.partial(generator.throw, error)
+        else:
+            resume = functools.partial(generator.send, sent)

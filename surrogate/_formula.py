@@ -1,0 +1,140 @@
+"""A formula: the function somebody registered, and what can be read off it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import types
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from surrogate._errors import FormulaError
+from surrogate._op import Op
+from surrogate._parameters import Parameter, read_parameters
+
+Function = Callable[..., Any]
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A gradient function of one op, before its parameters are given.
+
+    Attributes:
+        op: the op it is for.
+        name: the gradient's name; ``None`` for a function that was never registered.
+        function: ``function(xp, *inputs, **parameters)``, or ``function(xp, g, *inputs, ...)``.
+        upstream: whether it takes the upstream gradient ``g`` and returns cotangents.
+        takes: how many of the op's inputs it takes (the first ones).
+        parameters: its keyword-only parameters.
+    """
+
+    op: Op
+    name: str | None
+    function: Function
+    upstream: bool
+    takes: int
+    parameters: dict[str, Parameter] = field(compare=False)
+
+    @property
+    def label(self) -> str:
+        """``sign:hardtanh``, for messages."""
+        return f"{self.op.name}:{self.name or getattr(self.function, '__name__', 'function')}"
+
+    @property
+    def origin(self) -> str:
+        """Where the function was written: ``module.name (file:line)``."""
+        function = inspect.unwrap(self.function)
+        code = getattr(function, "__code__", None)
+        place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+        return f"{function.__module__}.{function.__qualname__}{place}"
+
+    @property
+    def doc(self) -> str:
+        """The function's docstring, cleaned."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of the code, equal in every process that runs the same code.
+
+        A function that was never registered, or that closes over values, gets a version
+        unique to this process: nothing on disk may be taken for it.
+        """
+        function = inspect.unwrap(self.function)
+        if self.name is None or getattr(function, "__closure__", None):
+            return uuid.uuid4().hex
+        return hashlib.sha256(_fingerprint(function, set()).encode()).hexdigest()
+
+
+def read_formula(op: Op, function: object, *, name: str | None, upstream: bool | None) -> Formula:
+    """Check the form of a gradient function and read its parameters.
+
+    ``upstream=None`` decides by the second argument: it is the upstream gradient when called ``g``.
+
+    Raises:
+        FormulaError: it is not callable, takes no ``xp`` or more inputs than the op has.
+    """
+    if not callable(function):
+        raise FormulaError(f"a gradient for {op.name!r} must be a function, not {function!r}.")
+    label = f"{op.name}:{name or getattr(function, '__name__', 'function')}"
+    wanted = f"(xp, {', '.join(op.inputs)}, *, parameters)"
+    with_g = f"(xp, g, {', '.join(op.inputs)}, *, parameters)"
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise FormulaError(f"{label}: the signature cannot be read; write def {wanted}.") from error
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.VAR_KEYWORD in kinds:
+        raise FormulaError(f"{label}: *args and **kwargs are not allowed; write def {wanted}.")
+    positional = [p for p in signature.parameters.values() if p.kind in _POSITIONAL]
+    optional = [p.name for p in positional if p.default is not inspect.Parameter.empty]
+    if optional:
+        raise FormulaError(
+            f"{label}: parameters are keyword-only; put * before {optional[0]!r}: def {wanted}."
+        )
+    names = [p.name for p in positional]
+    if upstream is None:
+        upstream = names[1:2] == ["g"]
+    takes = len(names) - (2 if upstream else 1)
+    if takes < 0 or takes > op.arity:
+        raise FormulaError(
+            f"{label} takes {names or 'nothing'}; "
+            f"write def {with_g if upstream else wanted} (the last inputs may be left out)."
+        )
+    if not upstream and names[1:2] == ["g"]:
+        raise FormulaError(f"{label} takes the upstream gradient g: register it with upstream=True.")
+    parameters = read_parameters(function, label)
+    return Formula(op, name, function, bool(upstream), takes, parameters)
+
+
+def _fingerprint(value: object, seen: set[int]) -> str:
+    """Text that changes whenever the behaviour written in ``value`` does."""
+    if isinstance(value, types.FunctionType):
+        if id(value) in seen:
+            return value.__qualname__
+        seen.add(id(value))
+        defaults = sorted((value.__kwdefaults__ or {}).items())
+        helpers = [
+            (name, _fingerprint(value.__globals__[name], seen))
+            for name in sorted(_names(value.__code__))
+            if name in value.__globals__
+        ]
+        return repr((_fingerprint(value.__code__, seen), defaults, helpers))
+    if isinstance(value, types.CodeType):
+        constants = [_fingerprint(constant, seen) for constant in value.co_consts]
+        # line numbers and docstrings may move without changing a result; the bytecode says the rest
+        return repr((value.co_code.hex(), constants, value.co_names, value.co_varnames))
+    if isinstance(value, int | float | complex | bytes | tuple | frozenset | type(None)):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value)
+    return getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__qualname__)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return set(code.co_names).union(*(_names(inner) for inner in nested))

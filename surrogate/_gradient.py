@@ -1,0 +1,150 @@
+"""A gradient: a named surrogate for one op with its parameters, interned."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from surrogate._errors import SpecError
+from surrogate._formula import Formula
+from surrogate._op import Op
+from surrogate._parameters import bind
+from surrogate._rule import Rule
+
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+class Gradient:
+    """A surrogate gradient for one op: hashable, interned, picklable.
+
+    Equal specs give the identical object, so that a compiler that keys on it does not compile
+    again. Made by :func:`surrogate.gradient`; never called directly.
+
+    Attributes:
+        op: the op it is for.
+        formula: the function it evaluates, with what is known of it.
+        params: the parameters, read-only, in the order of the formula's signature.
+        rule: ``save``, ``vjp`` and ``jvp``, what backends consume.
+        digest: hex text over op, name, parameters and the formula's code; equal in every process.
+    """
+
+    __slots__ = ("__weakref__", "_rules", "digest", "formula", "op", "params", "rule")
+
+    op: Op
+    formula: Formula
+    params: Mapping[str, float]
+    rule: Rule
+    digest: str
+    _rules: dict[int, Rule]
+
+    def __init__(self) -> None:
+        raise TypeError("write surrogate.gradient(op, spec) to get a gradient")
+
+    @property
+    def name(self) -> str:
+        """The gradient's name without parameters: ``hardtanh``."""
+        return self.formula.name or str(getattr(self.formula.function, "__name__", "function"))
+
+    @property
+    def spec(self) -> str:
+        """The spec that gives this gradient back: ``hardtanh(width=1.0)``."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        return f"{self.name}({given})" if given else self.name
+
+    @property
+    def id(self) -> str:
+        """How it is named everywhere: ``sign:hardtanh(width=1.0)``."""
+        return f"{self.op.name}:{self.spec}"
+
+    @property
+    def upstream(self) -> bool:
+        """Whether it depends on the upstream gradient; such a gradient has no forward mode."""
+        return self.formula.upstream
+
+    @property
+    def doc(self) -> str:
+        """The formula's docstring."""
+        return self.formula.doc
+
+    def at(self, decimals: int = 0) -> Rule:
+        """The rule for ``round(x, decimals)``: the formula evaluated at ``x * 10**decimals``.
+
+        The chain rule's two factors cancel. One rule object per ``decimals``, so that compilers
+        can key on it.
+        """
+        if not decimals:
+            return self.rule
+        with _lock:
+            if decimals not in self._rules:
+                self._rules[decimals] = Rule(self, decimals)
+            return self._rules[decimals]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Gradient):
+            return NotImplemented
+        return self is other or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Gradient({self.id!r})"
+
+    def __str__(self) -> str:
+        return self.spec
+
+    def __rich_repr__(self) -> Any:
+        yield self.id
+        yield "upstream", self.upstream, False
+
+    def __copy__(self) -> Gradient:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gradient:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Gradient], tuple[Any, ...]]:
+        from surrogate._registry import registry
+
+        registered = self.formula.name is not None and registry.has(self.formula)
+        what = self.formula.name if registered else self.formula.function
+        return _rebuild, (self.op.name, what, dict(self.params))
+
+
+def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
+    """The one gradient of this formula and these parameters.
+
+    Raises:
+        UnknownParameterError, ParameterError: the parameters do not fit the formula.
+        FormulaError: the formula fails on the probe.
+    """
+    params = bind(formula.parameters, given, formula.label)
+    key = (formula.op.name, formula.name, formula.version, params)
+    with _lock:
+        found = _interned.get(key)
+    if found is not None:
+        return found
+    gradient = object.__new__(Gradient)
+    gradient.op, gradient.formula = formula.op, formula
+    gradient.params = MappingProxyType(dict(params))
+    gradient.digest = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+    gradient._rules = {}
+    gradient.rule = Rule(gradient)  # evaluates the formula once: a wrong one is refused here
+    with _lock:
+        return _interned.setdefault(key, gradient)
+
+
+def _rebuild(op: str, what: object, params: dict[str, float]) -> Gradient:
+    """Unpickle: the registered formula by name, any other by its function."""
+    from surrogate._registry import registry
+
+    if isinstance(what, str):
+        return make(registry.formula(op, what), params)
+    if not callable(what):
+        raise SpecError(f"cannot rebuild a gradient for {op!r} from {what!r}.")
+    return make(registry.anonymous(op, what), params)

@@ -1,0 +1,54 @@
+"""The ops and their forward values, which are NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from surrogate._op import Op
+from surrogate._registry import registry
+
+
+def _clip(x: Any, lo: Any, hi: Any) -> Any:
+    return np.minimum(np.maximum(x, lo), hi)
+
+
+def _relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def _relu6(x: Any) -> Any:
+    return np.minimum(np.maximum(x, 0), 6)
+
+
+def _at_zero(xp: Any, x: Any, values: Any = None) -> tuple[Any, Any]:
+    """heaviside's own partial derivatives: the value at 0 gets ``g`` where ``x`` is 0."""
+    return 0.0, x == 0
+
+
+OPS = (
+    Op("sign", ("x",), np.sign, "hardtanh", doc="-1, 0 or 1 by the sign of x."),
+    Op("round", ("x",), np.round, "identity", ("decimals",), doc="The nearest integer, half to even."),
+    Op("floor", ("x",), np.floor, "identity", doc="The largest integer not above x."),
+    Op("ceil", ("x",), np.ceil, "identity", doc="The smallest integer not below x."),
+    Op("trunc", ("x",), np.trunc, "identity", doc="The nearest integer towards zero."),
+    Op("mod", ("x", "y"), np.mod, "exact", doc="x - y*floor(x/y): the remainder with the divisor's sign."),
+    Op("fmod", ("x", "y"), np.fmod, "exact", doc="x - y*trunc(x/y): the remainder with the dividend's sign."),
+    Op("floor_divide", ("x", "y"), np.floor_divide, "identity", doc="floor(x/y)."),
+    Op(
+        "heaviside",
+        ("x", "values"),
+        np.heaviside,
+        "arctan",
+        tail=_at_zero,
+        doc="0 below zero, 1 above, and the second operand at zero.",
+    ),
+    Op("clip", ("x", "lo", "hi"), _clip, "closed", doc="x limited to [lo, hi]."),
+    Op("relu", ("x",), _relu, doc="max(x, 0)."),
+    Op("relu6", ("x",), _relu6, doc="min(max(x, 0), 6)."),
+    Op("abs", ("x",), np.abs, doc="The magnitude of x."),
+)
+
+for _op in OPS:
+    registry.add_op(_op)

@@ -1,0 +1,232 @@
+"""``use`` and ``override``: a setting for the process, and a scope that other threads never see."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, TypeVar
+
+from surrogate._active import Entry, Layer, RuleSet
+from surrogate._backend import Backend
+from surrogate._decorate import decorate
+from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
+from surrogate._gradient import Gradient
+from surrogate._plugins import load_backend
+from surrogate._registry import Spec, registry
+from surrogate._spec import NATIVE
+
+F = TypeVar("F", bound=Callable[..., Any])
+Rules = Mapping[str, Spec]
+
+
+class Override:
+    """Rules in force over a stretch of time or code.
+
+    Attributes:
+        backend: name of the backend it belongs to.
+    """
+
+    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
+        self._backend = load_backend(backend)
+        self.backend = self._backend.name
+        self._layer = Layer(_resolve(self._backend, rules))
+
+    @property
+    def rules(self) -> Mapping[str, Gradient]:
+        """The gradients it puts in force, by op; ops it leaves ``"native"`` are not in it."""
+        return MappingProxyType({op: g for op, g in self._layer.rules.items() if g is not None})
+
+    @property
+    def hits(self) -> Counter[str]:
+        """How often each op was captured: had this override's gradient attached while a gradient was recorded.
+
+        Calls of a compiled function that was traced before are not seen again.
+        """
+        with self._backend.store.lock:
+            return Counter(self._layer.hits)
+
+    def _warn_if_unused(self, stacklevel: int) -> None:
+        layer, store = self._layer, self._backend.store
+        if not layer.hits or any(layer.hits.values()):
+            return
+        cached = "compile" in self._backend.transforms
+        if cached and any((op, g) in store.seen for op, g in self.rules.items()):
+            return  # a compiled function that already carries these gradients runs without us
+        names = ", ".join(sorted(layer.hits))
+        warnings.warn(
+            f"the override of {names} for {self.backend!r} ended without capturing a single op: no {names} ran "
+            "while a gradient was recorded. Check the op names (surrogate.ops()) and that forward runs inside.",
+            NothingCapturedWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+    def __repr__(self) -> str:
+        specs = {op: NATIVE if g is None else g.spec for op, g in self._layer.rules.items()}
+        return f"<{type(self).__name__} {self.backend} {specs}>"
+
+    def __rich_repr__(self) -> Any:
+        yield self.backend
+        yield "rules", dict(self.rules)
+        yield "hits", dict(self.hits)
+
+
+class ProcessOverride(Override):
+    """What :func:`surrogate.use` returns: in force in every thread until undone."""
+
+    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
+        super().__init__(backend, rules)
+        self._backend.store.install(self._layer)
+        self._alive = True
+
+    def undo(self) -> None:
+        """Go back to what is left without this override. Undoing twice does nothing."""
+        self._undo(warn=True, stacklevel=3)
+
+    def _undo(self, *, warn: bool, stacklevel: int) -> None:
+        with self._backend.store.lock:
+            alive, self._alive = self._alive, False
+        if alive:
+            self._backend.store.uninstall(self._layer)
+            if warn:
+                self._warn_if_unused(stacklevel)
+
+    def __enter__(self) -> Self:
+        if not self._alive:
+            raise ScopeError("this override was undone; call surrogate.use(...) again.")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._undo(warn=kind is None, stacklevel=3)
+
+
+class ScopedOverride(Override):
+    """What :func:`surrogate.override` returns: a context manager and decorator, for this context only.
+
+    It may be entered again and again, also while it is entered.
+    """
+
+    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
+        super().__init__(backend, rules)
+        self._entered: list[Entry] = []
+
+    def __enter__(self) -> Self:
+        self._entered.append(self._backend.store.push(self._layer))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        store = self._backend.store
+        with store.lock:
+            if not self._entered:
+                raise ScopeError("this override is not entered.")
+            # ours, if this context has one; else a generator that was entered elsewhere is being closed here
+            here = [entry for entry in self._entered if store.holds(entry)]
+            entry = (here or self._entered)[-1]
+            self._entered.remove(entry)
+        store.pop(entry)
+        if kind is None:
+            self._warn_if_unused(stacklevel=2)
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of ``function`` runs inside the override.
+
+        A coroutine function is inside while its task runs it. A generator function is inside while
+        its own body runs, and outside while it is suspended.
+
+        Raises:
+            SpecError: ``function`` is not callable, or is an asynchronous generator function.
+        """
+        return decorate(self._backend.store, self._layer, function)
+
+
+def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
+    """Put gradients in force for the whole process, from here on, in every thread.
+
+    Args:
+        backend: ``"torch"``, ``"tensorflow"``, ``"jax"``, ``"autograd"`` or a plugin's name.
+        rules: op -> spec (a string like ``"hardtanh(width=1.5)"``, a :class:`Gradient`, a function of
+            the registered form, or ``"native"``: leave this op alone). Without it,
+            :func:`surrogate.defaults`.
+
+    Returns:
+        A handle: ``undo()`` goes back, in any order; as a context manager it undoes at the end of the
+        block. It has ``rules`` and ``hits``.
+
+    Raises:
+        UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
+            the backend cannot be had; says what to do.
+        UnknownOpError, UnknownGradientError, UnknownParameterError: a name nobody registered.
+        ParameterError, SpecError: a value that cannot be used.
+        UnsupportedOpError: this backend cannot capture the op; says why.
+
+        Whatever is raised, nothing was installed.
+    """
+    return ProcessOverride(backend, rules)
+
+
+def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverride:
+    """Put gradients in force over a block or a function, in this thread or async task only.
+
+    The gradient is decided when the op runs: a backward pass that runs after the block, or in another
+    thread, still uses it. Blocks nest and the inner one wins. In a generator that is suspended inside a
+    block the caller sees the override until the generator goes on or is closed (as with
+    ``numpy.errstate``); decorating the generator function instead keeps it inside.
+
+    Args:
+        backend: as for :func:`surrogate.use`.
+        rules: as for :func:`surrogate.use`.
+
+    Returns:
+        A context manager and decorator with ``rules`` and ``hits``. It is inert until entered.
+
+    Raises:
+        What :func:`surrogate.use` raises, here and not when the block is entered.
+
+    Warns:
+        NothingCapturedWarning: when a block ends and no op was captured in it.
+    """
+    return ScopedOverride(backend, rules)
+
+
+def defaults(backend: str | Backend) -> dict[str, Gradient]:
+    """The mapping that ``use(backend)`` installs: the recommended gradient of every op it can capture.
+
+    Raises:
+        UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
+            the backend cannot be had; says what to do.
+    """
+    found = load_backend(backend)
+    return {
+        op.name: registry.gradient(op.name, op.default)
+        for op in registry.ops()
+        if op.default is not None and op.name in found.ops
+    }
+
+
+def active(backend: str | Backend) -> RuleSet:
+    """The rules in force here and now, as op -> gradient."""
+    return load_backend(backend).store.state().rules
+
+
+def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | None]:
+    """Check all of ``rules`` before anything is installed."""
+    if rules is None:
+        return defaults(backend)
+    if not isinstance(rules, Mapping):
+        raise SpecError(f"rules must map op names to gradients, as in {{'sign': 'hardtanh'}}, not {rules!r}.")
+    found: dict[str, Gradient | None] = {}
+    for name, spec in rules.items():
+        op = registry.op(name)
+        if op.name not in backend.ops:
+            reason = backend.unsupported.get(op.name, "it has no such operation")
+            raise UnsupportedOpError(
+                f"the backend {backend.name!r} cannot override {op.name!r}: {reason}. "
+                f"It can: {', '.join(sorted(backend.ops))}."
+            )
+        found[op.name] = None if spec == NATIVE else registry.gradient(op.name, spec)
+    return found

@@ -1,0 +1,127 @@
+"""Parameters of a gradient: keyword-only, typed, checked when a gradient is made.
+
+A formula says what it accepts in its signature: ``width: Positive = 1.0``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from surrogate._errors import FormulaError, ParameterError, UnknownParameterError
+from surrogate._suggest import unknown
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers a parameter may take: above ``gt``, at least ``ge``, below ``lt``."""
+
+    gt: float = -math.inf
+    ge: float = -math.inf
+    lt: float = math.inf
+
+    def __contains__(self, value: float) -> bool:
+        return self.gt < value < self.lt and value >= self.ge
+
+    def __str__(self) -> str:
+        parts = []
+        if self.gt > -math.inf:
+            parts.append(f"above {self.gt:g}")
+        if self.ge > -math.inf:
+            parts.append(f"at least {self.ge:g}")
+        if self.lt < math.inf:
+            parts.append(f"below {self.lt:g}")
+        return " and ".join(parts) or "finite"
+
+
+Positive = Annotated[float, Range(gt=0)]
+NonNegative = Annotated[float, Range(ge=0)]
+AboveOne = Annotated[float, Range(gt=1)]
+
+_EVERYTHING = Range()
+_REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword-only parameter of a formula.
+
+    Attributes:
+        name: as in the formula's signature.
+        default: its default value; None where the caller must give one.
+        range: the values it accepts.
+    """
+
+    name: str
+    default: float | None
+    range: Range = _EVERYTHING
+
+    def check(self, value: object, owner: str) -> float:
+        """``value`` as a float.
+
+        Raises:
+            ParameterError: not a number, not finite, or outside :attr:`range`.
+        """
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise ParameterError(
+                f"{owner}: {self.name} must be a number, not {value!r} ({type(value).__name__})."
+            )
+        number = float(value)
+        if not math.isfinite(number) or number not in self.range:
+            raise ParameterError(f"{owner}: {self.name} must be {self.range}, not {number:g}.")
+        return number + 0.0  # one identity for both zeros: -0.0 == 0.0, but their digests would differ
+
+
+def read_parameters(function: Callable[..., Any], owner: str) -> dict[str, Parameter]:
+    """The keyword-only parameters of ``function``, in the order of its signature.
+
+    Raises:
+        FormulaError: a default is not a number.
+        ParameterError: a default lies outside the range its annotation declares.
+    """
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except Exception:  # a hint may name what only a type checker sees; ranges are optional
+        hints = {}
+    found: dict[str, Parameter] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        extras = getattr(hints.get(name), "__metadata__", ())
+        span = next((extra for extra in extras if isinstance(extra, Range)), _EVERYTHING)
+        default = parameter.default
+        if default is _REQUIRED:
+            found[name] = Parameter(name, None, span)
+            continue
+        if isinstance(default, bool) or not isinstance(default, numbers.Real):
+            raise FormulaError(f"{owner}: the default of {name!r} must be a number, not {default!r}.")
+        found[name] = Parameter(name, Parameter(name, None, span).check(default, owner), span)
+    return found
+
+
+def bind(
+    parameters: Mapping[str, Parameter], given: Mapping[str, object], owner: str
+) -> tuple[tuple[str, float], ...]:
+    """All parameters with their checked values, in the order of the signature.
+
+    Raises:
+        UnknownParameterError: a name the formula does not have.
+        ParameterError: a value it does not accept, or a required one that is missing.
+    """
+    for name in given:
+        if name not in parameters:
+            raise UnknownParameterError(unknown("parameter", name, parameters, where=f" of {owner}"))
+    bound = []
+    for name, parameter in parameters.items():
+        if name in given:
+            bound.append((name, parameter.check(given[name], owner)))
+        elif parameter.default is None:
+            raise ParameterError(f"{owner}: {name} has no default; give it, as in {name}=1.0.")
+        else:
+            bound.append((name, parameter.default))
+    return tuple(bound)

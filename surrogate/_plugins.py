@@ -1,0 +1,202 @@
+"""Finding plugins and loading them one at a time, so that a broken one breaks nothing else."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import pluggy
+
+from surrogate import _hookspecs
+from surrogate._backend import Backend
+from surrogate._errors import (
+    BackendError,
+    BrokenBackendError,
+    MissingFrameworkError,
+    SpecError,
+    SurrogateWarning,
+    UnknownBackendError,
+)
+from surrogate._registry import registry
+from surrogate._suggest import unknown
+
+BACKENDS = "surrogate.backends"
+PACKS = "surrogate.plugins"
+_DISABLED = "SURROGATE_DISABLED_PLUGINS"
+
+manager = pluggy.PluginManager(_hookspecs.PROJECT)
+manager.add_hookspecs(_hookspecs)
+
+_loaded: dict[str, Backend] = {}
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A plugin as its metadata describes it, before anything of it is imported."""
+
+    name: str
+    group: str
+    distribution: str
+    version: str
+    install: str
+    disabled: bool
+    entry_point: importlib.metadata.EntryPoint
+
+
+def found(group: str) -> dict[str, Found]:
+    """The plugins of one entry-point group by name, from metadata alone."""
+    disabled = {name.strip() for name in os.environ.get(_DISABLED, "").split(",")}
+    plugins: dict[str, Found] = {}
+    for entry in importlib.metadata.entry_points(group=group):
+        dist = entry.dist
+        name = dist.metadata["Name"] if dist is not None else "?"
+        extras = (dist.metadata.get_all("Provides-Extra") or []) if dist is not None else []
+        what = f'"{name}[{entry.name}]"' if entry.name in extras else name
+        version = dist.version if dist is not None else "?"
+        plugins.setdefault(
+            entry.name,
+            Found(entry.name, group, name, version, f"pip install {what}", entry.name in disabled, entry),
+        )
+    return plugins
+
+
+def backends() -> list[str]:
+    """Names of the backends that plugins provide, sorted; imports no framework.
+
+    That a name is listed does not say that its framework is installed: ``surrogate doctor`` does.
+    """
+    return sorted({*_loaded, *(name for name, plugin in found(BACKENDS).items() if not plugin.disabled)})
+
+
+def load_backend(backend: str | Backend) -> Backend:
+    """The backend of this name, loaded on first use; a :class:`Backend` is returned as it is.
+
+    Raises:
+        UnknownBackendError: no plugin provides it.
+        MissingFrameworkError: its framework is not installed; says the command.
+        IncompatibleFrameworkError: the framework lacks a hook the backend stands on.
+        BrokenBackendError: the plugin fails otherwise; ``__cause__`` says why.
+    """
+    if isinstance(backend, Backend):
+        return backend
+    loaded = _loaded.get(backend) if isinstance(backend, str) else None
+    if loaded is not None:
+        return loaded
+    if not isinstance(backend, str):
+        raise SpecError(f"a backend is named by a string like 'torch', not {backend!r}.")
+    with _lock:
+        if backend not in _loaded:
+            _loaded[backend] = _load(backend)
+        return _loaded[backend]
+
+
+def register_backend(backend: Backend) -> None:
+    """Make a backend known without packaging it: for tests and notebooks.
+
+    A backend of the same name that was registered or loaded before is replaced.
+    """
+    if not isinstance(backend, Backend):
+        raise SpecError(f"{backend!r} is not a surrogate.Backend.")
+    _loaded[backend.name] = backend
+
+
+def _load(name: str) -> Backend:
+    plugins = found(BACKENDS)
+    plugin = plugins.get(name)
+    if plugin is None:
+        raise UnknownBackendError(unknown("backend", name, {*plugins, *_loaded}))
+    if plugin.disabled:
+        raise UnknownBackendError(f"the backend {name!r} is disabled by {_DISABLED}={os.environ[_DISABLED]}.")
+    try:
+        backend = _ask(name, plugin.entry_point.load())
+    except BackendError:
+        raise
+    except ModuleNotFoundError as error:
+        if _is_own_module(error.name, plugin):
+            raise _broken(plugin, error) from error
+        raise MissingFrameworkError(
+            f"the backend {name!r} needs the package {error.name!r}, which is not installed. "
+            f"Install it with: {plugin.install}"
+        ) from error
+    except Exception as error:
+        raise _broken(plugin, error) from error
+    return backend
+
+
+def _ask(name: str, plugin: Any) -> Backend:
+    """Ask this plugin alone for its backend."""
+    key = f"{BACKENDS}:{name}"
+    if manager.get_plugin(key) is not plugin:
+        if manager.has_plugin(key):
+            manager.unregister(name=key)
+        manager.register(plugin, name=key)
+    try:
+        manager.check_pending()
+        others = [other for other in manager.get_plugins() if other is not plugin]
+        backend = manager.subset_hook_caller("surrogate_backend", others)(name=name)
+    except BaseException:
+        manager.unregister(name=key)
+        raise
+    if not isinstance(backend, Backend):
+        manager.unregister(name=key)
+        raise TypeError(
+            f"its hook surrogate_backend(name={name!r}) returned {backend!r}, not a surrogate.Backend"
+        )
+    return backend
+
+
+def _broken(plugin: Found, error: BaseException) -> BrokenBackendError:
+    return BrokenBackendError(
+        f"the backend {plugin.name!r} (from {plugin.distribution} {plugin.version}) is broken: "
+        f"{type(error).__name__}: {error}. Other backends are not affected; "
+        f"{_DISABLED}={plugin.name} hides it, and '{plugin.install}' may repair it."
+    )
+
+
+def _is_own_module(missing: str | None, plugin: Found) -> bool:
+    own = plugin.entry_point.module.partition(".")[0]
+    return missing is None or missing.partition(".")[0] in (own, "surrogate")
+
+
+def load_packs() -> None:
+    """Load the packs of gradients and ops. One that fails is left out with a warning that says why."""
+    for name, plugin in found(PACKS).items():
+        if plugin.disabled:
+            continue
+        try:
+            load_pack(plugin.entry_point.load(), name)
+        except Exception as error:
+            warnings.warn(
+                f"the plugin {name!r} (from {plugin.distribution} {plugin.version}) is broken and was left out: "
+                f"{type(error).__name__}: {error}. {_DISABLED}={name} hides it.",
+                SurrogateWarning,
+                stacklevel=2,
+            )
+
+
+def load_pack(plugin: Any, name: str) -> None:
+    """Register one pack's ops and gradients."""
+    key = f"{PACKS}:{name}"
+    if manager.has_plugin(key):
+        manager.unregister(name=key)
+    manager.register(plugin, name=key)
+    try:
+        manager.check_pending()
+        others = [other for other in manager.get_plugins() if other is not plugin]
+        for ops in manager.subset_hook_caller("surrogate_ops", others)():
+            for op in ops:
+                registry.add_op(op)
+        for definitions in manager.subset_hook_caller("surrogate_gradients", others)():
+            for op_name, function, own_name, upstream in definitions:
+                registry.add_formula(op_name, function, name=own_name, upstream=upstream)
+    except BaseException:
+        manager.unregister(name=key)
+        raise
+
+
+registry.on_first_listing(load_packs)

@@ -1,0 +1,281 @@
+"""The registry: ops by name, formulas by op and name, and what a spec means."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from surrogate._errors import (
+    DuplicateNameError,
+    SpecError,
+    UnknownGradientError,
+    UnknownOpError,
+)
+from surrogate._formula import Formula, Function, read_formula
+from surrogate._gradient import Gradient, make
+from surrogate._op import Op
+from surrogate._spec import NATIVE, parse
+from surrogate._suggest import unknown
+
+#: How many spec strings are remembered, so that entering an override parses nothing.
+_REMEMBERED = 1024
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A gradient spec: ``"hardtanh(width=1.5)"``, a gradient, or a function of the registered form.
+Spec = str | Gradient | Function
+
+
+class Registry:
+    """Ops and formulas. Plugin packs are loaded on the first look-up that asks for all names."""
+
+    def __init__(self) -> None:
+        self._ops: dict[str, Op] = {}
+        self._formulas: dict[str, dict[str, Formula]] = {}
+        self._presets: dict[str, dict[str, str]] = {}
+        self._specs: dict[tuple[str, str], Gradient] = {}
+        self._anonymous: dict[tuple[str, int], Formula] = {}
+        self._load_packs: Callable[[], None] | None = None
+        self._lock = threading.RLock()
+
+    # -- ops ---------------------------------------------------------------------------------
+
+    def add_op(self, op: Op) -> None:
+        """Make an op known.
+
+        Raises:
+            DuplicateNameError: another op has this name.
+        """
+        known = self._ops.get(op.name)
+        if known is not None and known.forward is not op.forward:
+            raise DuplicateNameError(f"the op {op.name!r} is already defined: {known!r}.")
+        self._ops[op.name] = op
+        self._formulas.setdefault(op.name, {})
+        self._presets.setdefault(op.name, {})
+
+    def op(self, name: object) -> Op:
+        """The op of this name.
+
+        Raises:
+            UnknownOpError: with the nearest name and all known names.
+        """
+        found = self._ops.get(name) if isinstance(name, str) else None
+        if found is None:
+            self._packs()
+            found = self._ops.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownOpError(unknown("op", name, self._ops))
+        return found
+
+    def ops(self) -> list[Op]:
+        """All ops, in the order of the catalogue."""
+        self._packs()
+        return list(self._ops.values())
+
+    # -- formulas ----------------------------------------------------------------------------
+
+    def add_formula(
+        self,
+        op: str,
+        function: Function,
+        *,
+        name: str | None = None,
+        upstream: bool = False,
+        replace: bool = False,
+    ) -> Formula:
+        """Register a gradient function under its own name, or ``name``.
+
+        Raises:
+            DuplicateNameError: another function has this name and ``replace`` is false.
+            FormulaError: the function does not have the registered form.
+        """
+        name = getattr(function, "__name__", None) if name is None else name
+        if not name or name == NATIVE or parse_name(name) != name:
+            raise SpecError(f"{name!r} cannot be a gradient's name; give another, as in name='my_gradient'.")
+        formula = read_formula(self.op(op), function, name=name, upstream=upstream)
+        with self._lock:
+            known = self._formulas[formula.op.name].get(name)
+            if known is not None and not replace and not _redefines(formula, known):
+                raise DuplicateNameError(
+                    f"{formula.label} is already registered by {known.origin}; "
+                    f"{formula.origin} cannot take the name. Choose another name, or pass replace=True."
+                )
+            if all(parameter.default is not None for parameter in formula.parameters.values()):
+                make(formula, {})  # evaluates it once: a wrong formula is refused before it is known
+            self._formulas[formula.op.name][name] = formula
+            self._specs.clear()
+        return formula
+
+    def add_preset(self, op: str, name: str, spec: str) -> None:
+        """Let ``name`` (``library:name``) stand for the gradient that ``spec`` names."""
+        self._presets[self.op(op).name][name] = spec
+
+    def formula(self, op: str, name: str) -> Formula:
+        """The formula of this op and name.
+
+        Raises:
+            UnknownOpError, UnknownGradientError: with the nearest name and all known names.
+        """
+        known = self._formulas[self.op(op).name]
+        if name not in known:
+            self._packs()
+        if name not in known:
+            names = {*known, *self._presets[op], NATIVE}
+            raise UnknownGradientError(unknown("gradient", name, names, where=f" for {op!r}"))
+        return known[name]
+
+    def formulas(self, op: str) -> dict[str, Formula]:
+        """The formulas of an op by name."""
+        self._packs()
+        return dict(self._formulas[self.op(op).name])
+
+    def presets(self, op: str) -> dict[str, str]:
+        """The presets of an op: their names, and the specs they stand for."""
+        self._packs()
+        return dict(self._presets[self.op(op).name])
+
+    def has(self, formula: Formula) -> bool:
+        """Whether this formula is what its name means now."""
+        known = self._formulas.get(formula.op.name, {}).get(formula.name or "")
+        return known is not None and known.version == formula.version
+
+    def anonymous(self, op: str, function: Function) -> Formula:
+        """The formula of a function that was never registered; one per function."""
+        for known in self._formulas[self.op(op).name].values():
+            if known.function is function:
+                return known
+        key = (op, id(function))  # the formula keeps the function alive, so the id stays taken
+        with self._lock:
+            if key not in self._anonymous:
+                self._anonymous[key] = read_formula(self.op(op), function, name=None, upstream=None)
+            return self._anonymous[key]
+
+    # -- specs -------------------------------------------------------------------------------
+
+    def gradient(self, op: str, spec: Spec) -> Gradient:
+        """The gradient that a spec names. See :func:`surrogate.gradient`."""
+        known = self.op(op)
+        if isinstance(spec, Gradient):
+            if spec.op.name != known.name:
+                raise SpecError(f"{spec.id} is a gradient for {spec.op.name!r}, not for {known.name!r}.")
+            return spec
+        if isinstance(spec, str):
+            return self._specs.get((op, spec)) or self._read(known, spec)
+        if callable(spec):
+            return make(self.anonymous(known.name, spec), {})
+        raise SpecError(
+            f"{spec!r} ({type(spec).__name__}) is no gradient for {known.name!r}: give a string like "
+            "'hardtanh(width=1.5)', a Gradient, or a function def name(xp, x, *, width=1.0)."
+        )
+
+    def _read(self, op: Op, spec: str) -> Gradient:
+        name, given = parse(spec)
+        if ":" in name and name not in self._presets[op.name]:
+            self._packs()
+        preset = self._presets[op.name].get(name)
+        if preset is not None:
+            name, defaults = parse(preset)
+            given = {**defaults, **given}
+        found = make(self.formula(op.name, name), given)
+        if len(self._specs) >= _REMEMBERED:  # a sweep over slopes must not grow for ever
+            self._specs.clear()
+        self._specs[op.name, spec] = found
+        return found
+
+    def on_first_listing(self, load: Callable[[], None]) -> None:
+        """What to call before the first look-up that needs the names of plugin packs."""
+        self._load_packs = load
+
+    def _packs(self) -> None:
+        load, self._load_packs = self._load_packs, None
+        if load is not None:
+            load()
+
+
+registry = Registry()
+
+
+def register(
+    op: str, *, name: str | None = None, upstream: bool = False, replace: bool = False
+) -> Callable[[F], F]:
+    """Register a surrogate gradient, for all frameworks at once.
+
+    The function is ``derivative(xp, *inputs, **parameters)``: the elementwise partial derivative by
+    each input (a tuple for several), over ``xp``, the backend's namespace. It returns a Python number,
+    a boolean array (a window), a float array, or :func:`surrogate.window`. The last inputs may be
+    left out; their derivative is then the op's own (0, if it has none). Parameters are keyword-only
+    numbers; annotate them with :data:`surrogate.Positive` and the like to have them checked.
+
+    With ``upstream=True`` it is ``cotangents(xp, g, *inputs, **parameters)`` and there is no forward mode.
+
+    Registering the same function again (``importlib.reload``, a notebook cell run twice) replaces it.
+
+    Args:
+        op: the op it is for, such as ``"sign"``.
+        name: the gradient's name; by default the function's.
+        upstream: the function takes the upstream gradient ``g`` and returns cotangents.
+        replace: take a name over from another function.
+
+    Returns:
+        A decorator that returns the function unchanged.
+
+    Raises:
+        UnknownOpError: no op has this name.
+        FormulaError: the function does not have this form.
+        DuplicateNameError: another function has this name; the message says where both are.
+    """
+
+    def decorate(function: F) -> F:
+        registry.add_formula(op, function, name=name, upstream=upstream, replace=replace)
+        return function
+
+    return decorate
+
+
+def gradient(op: str, spec: Spec) -> Gradient:
+    """The gradient that a spec names; equal specs give the identical object.
+
+    Args:
+        op: the op it is for, such as ``"sign"``.
+        spec: ``"hardtanh(width=2)"`` (literals only, never evaluated), a :class:`Gradient`, or a
+            function of the registered form.
+
+    Raises:
+        UnknownOpError, UnknownGradientError, UnknownParameterError: a name nobody registered.
+        ParameterError: a value outside the parameter's range.
+        SpecError: the spec cannot be read.
+    """
+    return registry.gradient(op, spec)
+
+
+def parse_name(name: str) -> str | None:
+    """``name`` if it can stand in a spec, else None."""
+    try:
+        return parse(name)[0]
+    except SpecError:
+        return None
+
+
+def _redefines(new: Formula, old: Formula) -> bool:
+    """Whether ``new`` is ``old`` defined again: a reload, or a notebook cell run twice."""
+    if new.version == old.version:
+        return True
+    f, g = inspect.unwrap(new.function), inspect.unwrap(old.function)
+    if (f.__module__, f.__qualname__) != (g.__module__, g.__qualname__) or "<locals>" in f.__qualname__:
+        return False
+    after, before = getattr(f, "__code__", None), getattr(g, "__code__", None)
+    if after is None or before is None:
+        return False
+    if not os.path.isfile(after.co_filename):  # a notebook cell, a prompt: names are redefined freely there
+        return True
+    same_line = (after.co_filename, after.co_firstlineno) == (before.co_filename, before.co_firstlineno)
+    return same_line or f.__module__ in _reloading()
+
+
+def _reloading() -> Iterable[str]:
+    # the interpreter's own record; without it an edited module asks for replace=True when reloaded
+    return getattr(importlib, "_RELOADING", ())

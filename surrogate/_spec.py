@@ -1,0 +1,50 @@
+"""Specs: ``"hardtanh(width=1.5)"`` read as a name and literals, never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from surrogate._errors import SpecError
+
+#: What leaves an op alone, and cuts a hole in an outer override.
+NATIVE = "native"
+
+_SPEC = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*(?P<call>\(.*\))?\s*", re.DOTALL)
+
+
+def parse(spec: str) -> tuple[str, dict[str, object]]:
+    """Split a spec string into the gradient's name and its parameters.
+
+    Raises:
+        SpecError: the text is not ``name`` or ``name(parameter=literal, ...)``.
+    """
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        raise SpecError(_explain(spec, "it is not of the form name or name(parameter=value)"))
+    call = match["call"]
+    return match["name"], ({} if call is None else _literals(spec, call))
+
+
+def _literals(spec: str, call: str) -> dict[str, object]:
+    try:
+        tree = ast.parse(f"f{call}", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SpecError(_explain(spec, "the parentheses cannot be read")) from error
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        raise SpecError(_explain(spec, "there is more than one pair of parentheses"))
+    if tree.args:
+        raise SpecError(_explain(spec, "parameters are given by name"))
+    values: dict[str, object] = {}
+    for keyword in tree.keywords:
+        if keyword.arg is None:
+            raise SpecError(_explain(spec, "** is not allowed"))
+        try:
+            values[keyword.arg] = ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+            raise SpecError(_explain(spec, f"the value of {keyword.arg!r} is not a literal")) from error
+    return values
+
+
+def _explain(spec: str, reason: str) -> str:
+    return f"cannot read the spec {spec!r}: {reason}. Write it like 'hardtanh(width=1.5)'."

@@ -1,0 +1,15 @@
+"""Messages for unknown names: what was asked, the nearest name, all known names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def unknown(kind: str, name: object, known: Iterable[str], *, where: str = "") -> str:
+    """``unknown op 'sgin': did you mean 'sign'? Known ops: ...``"""
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).lower(), names, n=2, cutoff=0.6)
+    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    listing = ", ".join(names) or "none"
+    return f"unknown {kind} {name!r}{where}:{hint} Known {kind}s: {listing}."

@@ -1,0 +1,11 @@
+"""Every published gradient, one small function each.
+
+One file per op or family. A gradient is a function with a docstring that gives the maths, the
+behaviour at ties and the source; :func:`surrogate.register` turns it into save, vjp and jvp for all
+backends.
+"""
+
+from surrogate import _ops as _ops  # the ops come first: gradients are registered for them
+from surrogate.catalogue import bounded, heaviside, modular, rounding, sign
+
+__all__ = ["bounded", "heaviside", "modular", "rounding", "sign"]
