@@ -15,6 +15,8 @@ from surrogate import _numpy
 
 __all__ = [*_numpy.__all__]
 
+e, inf, nan, pi = np.e, np.inf, np.nan, np.pi
+
 
 class Dual:
     """A value and its derivative along one direction, as float64 arrays."""

@@ -132,7 +132,7 @@ def _fingerprint(value: object, seen: set[int]) -> str:
         return repr(value)
     if isinstance(value, str):
         return repr(value)
-    return getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__qualname__)
+    return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__qualname__))
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -40,7 +40,7 @@ class Override:
 
     @property
     def hits(self) -> Counter[str]:
-        """How often each op was captured: had this override's gradient attached while a gradient was recorded.
+        """How often each op was captured: got this override's gradient while one was recorded.
 
         Calls of a compiled function that was traced before are not seen again.
         """
@@ -56,8 +56,9 @@ class Override:
             return  # a compiled function that already carries these gradients runs without us
         names = ", ".join(sorted(layer.hits))
         warnings.warn(
-            f"the override of {names} for {self.backend!r} ended without capturing a single op: no {names} ran "
-            "while a gradient was recorded. Check the op names (surrogate.ops()) and that forward runs inside.",
+            f"the override of {names} for {self.backend!r} captured nothing: no {names} ran "
+            "while a gradient was recorded. Check the op names (surrogate.ops()), and that forward "
+            "runs inside.",
             NothingCapturedWarning,
             stacklevel=stacklevel + 1,
         )

@@ -172,7 +172,7 @@ def load_packs() -> None:
             load_pack(plugin.entry_point.load(), name)
         except Exception as error:
             warnings.warn(
-                f"the plugin {name!r} (from {plugin.distribution} {plugin.version}) is broken and was left out: "
+                f"the plugin {name!r} (from {plugin.distribution} {plugin.version}) is broken and left out: "
                 f"{type(error).__name__}: {error}. {_DISABLED}={name} hides it.",
                 SurrogateWarning,
                 stacklevel=2,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from surrogate._errors import (
@@ -270,7 +270,7 @@ def _redefines(new: Formula, old: Formula) -> bool:
     after, before = getattr(f, "__code__", None), getattr(g, "__code__", None)
     if after is None or before is None:
         return False
-    if not os.path.isfile(after.co_filename):  # a notebook cell, a prompt: names are redefined freely there
+    if not Path(after.co_filename).is_file():  # a notebook cell, a prompt: names are redefined freely there
         return True
     same_line = (after.co_filename, after.co_firstlineno) == (before.co_filename, before.co_firstlineno)
     return same_line or f.__module__ in _reloading()
