@@ -60,6 +60,7 @@ from surrogate._plugins import (
 )
 from surrogate._registry import gradient as gradient, register as register
 from surrogate._rule import Rule as Rule
+from surrogate._sum import broadcast_axes as broadcast_axes
 
 __all__ = sorted(
     name for name in globals() if not name.startswith("_") and name not in ("annotations", "Any")
