@@ -109,7 +109,7 @@ class State:
         layer = self._owners[op]
         with self._store.lock:
             layer.hits[op] += 1
-            self._store.seen.add((op, self.rules[op]))
+            self._store.seen.add((op, self.rules[op].digest))
 
     def _under(self, layers: tuple[Entry, ...]) -> State:
         owners = dict(self._owners)
@@ -158,7 +158,7 @@ class Store:
 
     def __init__(self, apply: Callable[[RuleSet | None, Scope], None]) -> None:
         self.lock = threading.RLock()
-        self.seen: set[tuple[str, Gradient]] = set()
+        self.seen: set[tuple[str, str]] = set()
         self._apply = apply
         self._layers: tuple[Layer, ...] = ()
         self._process = State(self, {})

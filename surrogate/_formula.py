@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import types
 import uuid
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from surrogate._op import Op
 from surrogate._parameters import Parameter, read_parameters
 
 Function = Callable[..., Any]
+_unique: weakref.WeakKeyDictionary[Function, str] = weakref.WeakKeyDictionary()
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -66,7 +68,7 @@ class Formula:
         """
         function = inspect.unwrap(self.function)
         if self.name is None or getattr(function, "__closure__", None):
-            return uuid.uuid4().hex
+            return _process_unique(function)
         return hashlib.sha256(_fingerprint(function, set()).encode()).hexdigest()
 
 
@@ -111,6 +113,14 @@ def read_formula(op: Op, function: object, *, name: str | None, upstream: bool |
     return Formula(op, name, function, bool(upstream), takes, parameters)
 
 
+def _process_unique(function: Function) -> str:
+    """The same text for the same function object as long as it lives."""
+    try:
+        return _unique.setdefault(function, uuid.uuid4().hex)
+    except TypeError:  # a callable that cannot be weakly referenced
+        return uuid.uuid4().hex
+
+
 def _fingerprint(value: object, seen: set[int]) -> str:
     """Text that changes whenever the behaviour written in ``value`` does."""
     if isinstance(value, types.FunctionType):
@@ -125,8 +135,8 @@ def _fingerprint(value: object, seen: set[int]) -> str:
         ]
         return repr((_fingerprint(value.__code__, seen), defaults, helpers))
     if isinstance(value, types.CodeType):
+        # line numbers may move without changing a result: neither they nor the file's name count
         constants = [_fingerprint(constant, seen) for constant in value.co_consts]
-        # line numbers and docstrings may move without changing a result; the bytecode says the rest
         return repr((value.co_code.hex(), constants, value.co_names, value.co_varnames))
     if isinstance(value, int | float | complex | bytes | tuple | frozenset | type(None)):
         return repr(value)

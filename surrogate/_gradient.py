@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -113,6 +114,11 @@ class Gradient:
 
         registered = self.formula.name is not None and registry.has(self.formula)
         what = self.formula.name if registered else self.formula.function
+        if not registered and "<" in getattr(what, "__qualname__", ""):
+            raise pickle.PicklingError(
+                f"{self.id} is made of {self.formula.origin}, which another process cannot find by name: "
+                "define the function at the top level of a module, or register it there."
+            )
         return _rebuild, (self.op.name, what, dict(self.params))
 
 

@@ -38,7 +38,6 @@ class Registry:
         self._formulas: dict[str, dict[str, Formula]] = {}
         self._presets: dict[str, dict[str, str]] = {}
         self._specs: dict[tuple[str, str], Gradient] = {}
-        self._anonymous: dict[tuple[str, int], Formula] = {}
         self._load_packs: Callable[[], None] | None = None
         self._lock = threading.RLock()
 
@@ -144,15 +143,11 @@ class Registry:
         return known is not None and known.version == formula.version
 
     def anonymous(self, op: str, function: Function) -> Formula:
-        """The formula of a function that was never registered; one per function."""
+        """The formula of a function, which need not be registered."""
         for known in self._formulas[self.op(op).name].values():
             if known.function is function:
                 return known
-        key = (op, id(function))  # the formula keeps the function alive, so the id stays taken
-        with self._lock:
-            if key not in self._anonymous:
-                self._anonymous[key] = read_formula(self.op(op), function, name=None, upstream=None)
-            return self._anonymous[key]
+        return read_formula(self.op(op), function, name=None, upstream=None)
 
     # -- specs -------------------------------------------------------------------------------
 
@@ -174,6 +169,8 @@ class Registry:
 
     def _read(self, op: Op, spec: str) -> Gradient:
         name, given = parse(spec)
+        if name == NATIVE:
+            raise SpecError("'native' is no gradient: in rules it says that an op is left alone.")
         if ":" in name and name not in self._presets[op.name]:
             self._packs()
         preset = self._presets[op.name].get(name)
