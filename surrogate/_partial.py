@@ -115,12 +115,11 @@ def _classify(gradient: Gradient, value: Any) -> Partial:
             raise FormulaError(f"{gradient.id}: the mask of window() must be boolean, not {mask.dtype}.")
         _check_shape(gradient, mask)
         sides = (value.inside, value.outside)
-        if all(isinstance(side, numbers.Real) for side in sides):
-            return Partial(Kind.MASK, *(_finite(gradient, side) for side in sides))
-        for side in sides:
-            _check_shape(gradient, np.asarray(side))
-        return Partial(Kind.INPUTS)
-    if isinstance(value, numbers.Real | np.bool_):
+        arrays = [side for side in sides if not isinstance(side, numbers.Real)]
+        for array in arrays:
+            _check_shape(gradient, np.asarray(array))
+        return Partial(Kind.INPUTS) if arrays else Partial(Kind.MASK, *(_finite(gradient, v) for v in sides))
+    if isinstance(value, numbers.Real) and not isinstance(value, np.generic):
         return Partial(Kind.CONSTANT, _finite(gradient, value))
     array = np.asarray(value)
     _check_shape(gradient, array)
@@ -142,7 +141,7 @@ def _check_shape(gradient: Gradient, array: np.ndarray[Any, Any]) -> None:
             f"{gradient.id} returns {array.dtype} values; a derivative is a Python number, "
             "a boolean array, a float array or window(mask, inside, outside)."
         )
-    if array.shape not in ((), (1,), _PROBE[0].shape):
+    if array.shape != _PROBE[0].shape:
         raise FormulaError(
             f"{gradient.id} returns shape {array.shape} for inputs of shape {_PROBE[0].shape}: "
             "a gradient is elementwise."

@@ -39,6 +39,8 @@ def _literals(spec: str, call: str) -> dict[str, object]:
     for keyword in tree.keywords:
         if keyword.arg is None:
             raise SpecError(_explain(spec, "** is not allowed"))
+        if keyword.arg in values:
+            raise SpecError(_explain(spec, f"{keyword.arg!r} is given twice"))
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
