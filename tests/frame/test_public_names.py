@@ -1,0 +1,73 @@
+"""What is public: the names of the package, and that the backends live on them alone."""
+
+import ast
+import re
+import subprocess
+import sys
+
+import pytest
+
+import surrogate
+
+FRAMEWORKS = ("autograd", "jax", "keras", "mlx", "tensorflow", "torch")
+BACKENDS = ("autograd", "jax", "tensorflow", "torch")
+
+
+def test_all_is_sorted_and_every_name_exists():
+    assert surrogate.__all__ == sorted(set(surrogate.__all__))
+    assert [name for name in surrogate.__all__ if not hasattr(surrogate, name)] == []
+
+
+def test_the_reference_page_documents_exactly_the_public_names(root):
+    page = (root / "docs" / "reference.md").read_text()
+    documented = re.findall(
+        r"auto(?:class|function|exception|data|module):: surrogate\.(\w+)\s*$", page, re.MULTILINE
+    )
+    assert sorted(documented) == surrogate.__all__
+
+
+def test_importing_the_package_loads_no_framework():
+    code = f"import surrogate, sys; print(sorted(set(sys.modules) & set({FRAMEWORKS})))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_importing_the_package_needs_numpy_and_pluggy_alone():
+    code = "import surrogate, sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    bare = subprocess.check_output(
+        [sys.executable, "-c", code.replace("surrogate", "numpy, pluggy", 1)], text=True
+    ).split()
+    own = {name for name in set(loaded) - set(bare) if name not in sys.stdlib_module_names}
+    assert own == {"surrogate"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_backend_uses_only_public_names_of_the_core(backend, root):
+    private = []
+    for path in sorted((root / "backends" / f"surrogate_{backend}").rglob("*.py")):
+        private += [f"{path.name}: {name}" for name in _names_of_the_core(ast.parse(path.read_text()))]
+    assert [name for name in private if any(part.startswith("_") for part in name.split("."))] == []
+
+
+def _names_of_the_core(tree):
+    """Each dotted name of the core that a module reads, by import or as an attribute of ``surrogate``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "surrogate":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "surrogate")
+        elif isinstance(node, ast.Attribute) and ast.unparse(node).startswith("surrogate."):
+            yield ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from surrogate._rule import Rule",
+        "import surrogate._rule",
+        "surrogate._rule.Rule",
+        "surrogate.Rule._wanted",
+    ],
+)
+def test_the_check_sees_a_private_name(line):
+    assert any("._" in name for name in _names_of_the_core(ast.parse(line)))
