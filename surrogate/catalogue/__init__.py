@@ -6,6 +6,9 @@ backends.
 """
 
 from surrogate import _ops as _ops  # the ops come first: gradients are registered for them
-from surrogate.catalogue import bounded, heaviside, modular, rounding, sign
+from surrogate._registry import registry
+from surrogate.catalogue import bounded, heaviside, modular, rounding, sign, spiking_windows
 
-__all__ = ["bounded", "heaviside", "modular", "rounding", "sign"]
+__all__ = ["bounded", "heaviside", "modular", "rounding", "sign", "spiking_windows"]
+
+registry.complete = True

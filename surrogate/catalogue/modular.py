@@ -1,6 +1,7 @@
 """Gradients for ``mod``, ``fmod`` and ``floor_divide``: partial derivatives by x and y.
 
-At y = 0 they follow the formula (inf or NaN), the same in all backends.
+At y = 0 they follow the formula (inf or NaN), the same in all backends; so they do at infinity, where
+x/y has no remainder: NaN where the formula needs one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,26 @@ def dividend_only(xp: Any, x: Any) -> Any:
     return 1.0
 
 
+@register("mod", name="straight_through")
+def mod_straight_through(xp: Any, x: Any, y: Any) -> Any:
+    """(0, x/y - floor(x/y)): what an identity gradient for the floor inside x - y*floor(x/y) gives."""
+    q = x / y
+    return 0.0, q - xp.floor(q)
+
+
+@register("mod", name="sine")
+def mod_sine(xp: Any, x: Any, y: Any) -> Any:
+    """(-2 cos(2 pi q), 1/2 - sin(2 pi q)/pi + 2q cos(2 pi q)) with q = x/y.
+
+    The derivatives of y/2 - (y/pi) sin(2 pi x/y), the sawtooth's mean and first harmonic: negative at
+    the jumps, where the sawtooth falls.
+    """
+    q = x / y
+    r = q - xp.round(q)  # exact, as 1/4 - |r| is: cos(2 pi r) keeps its digits near its zeros
+    cosine = xp.sin((2 * xp.pi) * (0.25 - xp.abs(r)))
+    return -2 * cosine, 0.5 - xp.sin((2 * xp.pi) * r) / xp.pi + 2 * q * cosine
+
+
 @register("fmod", name="exact")
 def fmod_exact(xp: Any, x: Any, y: Any) -> Any:
     """(1, -trunc(x/y)): the derivative of x - y*trunc(x/y) between its jumps."""
@@ -32,7 +53,7 @@ def fmod_exact(xp: Any, x: Any, y: Any) -> Any:
 @register("floor_divide", name="identity")
 def as_true_division(xp: Any, x: Any, y: Any) -> Any:
     """(1/y, -x/y^2): as true division, the floor passed straight through."""
-    return 1 / y, -x / (y * y)
+    return 1 / y, -(x / y) / y  # y*y would under- or overflow early
 
 
 @register("floor_divide", name="zero")
