@@ -1,0 +1,58 @@
+"""Run as a process of its own by :mod:`surrogate.cli._inspection`: load one plugin and say how it went.
+
+``python -m surrogate.cli._inspect GROUP NAME`` prints one line of JSON, the last of its output.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from surrogate import _plugins
+from surrogate._backend import Backend
+from surrogate._errors import BackendError, IncompatibleFrameworkError, MissingFrameworkError
+from surrogate.demo.runner import framework_version
+
+
+def inspect(group: str, name: str) -> dict[str, Any]:
+    """Load one plugin of an entry-point group."""
+    if group == _plugins.PACKS:
+        return _inspect_pack(name)
+    try:
+        return _describe(_plugins.load_backend(name))
+    except BackendError as error:
+        state = (
+            "not installed"
+            if isinstance(error, MissingFrameworkError)
+            else "incompatible"
+            if isinstance(error, IncompatibleFrameworkError)
+            else "broken"
+        )
+        return {"state": state, "reason": str(error)}
+
+
+def _describe(backend: Backend) -> dict[str, Any]:
+    return {
+        "state": "loads",
+        "framework": backend.framework,
+        "framework_version": framework_version(backend),
+        "tested": backend.tested,
+        "ops": sorted(backend.ops),
+        "unsupported": dict(backend.unsupported),
+        "transforms": sorted(backend.transforms),
+        # optional: the private names of the framework that it stands on, and what each is for
+        "hooks": {str(hook): str(purpose) for hook, purpose in dict(getattr(backend, "hooks", {})).items()},
+    }
+
+
+def _inspect_pack(name: str) -> dict[str, Any]:
+    try:
+        _plugins.load_pack(_plugins.found(_plugins.PACKS)[name].entry_point.load(), name)
+    except Exception as error:
+        return {"state": "broken", "reason": f"{type(error).__name__}: {error}"}
+    return {"state": "loads"}
+
+
+if __name__ == "__main__":
+    print(json.dumps(inspect(*sys.argv[1:])))  # noqa: T201

@@ -1,0 +1,96 @@
+"""Loading every plugin to see whether it can be: each in a process of its own, so that none harms another."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from surrogate._plugins import BACKENDS, PACKS, Found, found
+
+_TIMEOUT = 300.0
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A plugin, and how loading it went.
+
+    Attributes:
+        name, group, distribution, version: what its metadata says.
+        state: ``"loads"``, ``"not installed"`` (its framework is missing), ``"disabled"``,
+            ``"incompatible"`` (its framework lacks a hook) or ``"broken"``.
+        reason: why it does not load, and what to do.
+        framework, framework_version, tested: the framework it is for, and what it was checked on.
+        ops, unsupported, transforms, hooks: what the backend says of itself.
+    """
+
+    name: str
+    group: str
+    distribution: str
+    version: str
+    state: str
+    reason: str = ""
+    framework: str = ""
+    framework_version: str = ""
+    tested: str = ""
+    ops: Sequence[str] = ()
+    unsupported: dict[str, str] = field(default_factory=dict)
+    transforms: Sequence[str] = ()
+    hooks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether it is installed and does not load."""
+        return self.state in ("broken", "incompatible")
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready data."""
+        return asdict(self)
+
+
+def inspect_all(groups: Sequence[str] = (BACKENDS, PACKS)) -> list[Inspection]:
+    """Inspect every plugin of the given entry-point groups, in order of name."""
+    plugins = [plugin for group in groups for _, plugin in sorted(found(group).items())]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(inspect, plugins))
+
+
+def inspect(plugin: Found) -> Inspection:
+    """Load one plugin in a process of its own."""
+    if plugin.disabled:
+        outcome: dict[str, Any] = {"state": "disabled", "reason": "by SURROGATE_DISABLED_PLUGINS"}
+    else:
+        outcome = _run(plugin.group, plugin.name)
+    return Inspection(plugin.name, plugin.group, plugin.distribution, plugin.version, **outcome)
+
+
+def rivals(groups: Sequence[str] = (BACKENDS, PACKS)) -> list[str]:
+    """One sentence for each name that several distributions provide; only the first is used."""
+    sentences = []
+    for group in groups:
+        for name, plugin in found(group).items():
+            entries = importlib.metadata.entry_points(group=group, name=name)
+            names = {entry.dist.metadata["Name"] for entry in entries if entry.dist is not None}
+            if len(names) > 1:
+                others = ", ".join(sorted(names - {plugin.distribution}))
+                sentences.append(f"{name!r} of {plugin.distribution} is used; {others} provides one too.")
+    return sentences
+
+
+def _run(group: str, name: str) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", "surrogate.cli._inspect", group, name]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        return {"state": "broken", "reason": f"loading it took more than {_TIMEOUT:.0f} seconds"}
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"state": "broken", "reason": f"loading it ends the process ({done.returncode}): {last}"}
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return outcome

@@ -1,0 +1,65 @@
+"""``surrogate list``: ops, their gradients, and which installed backend can capture them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import surrogate
+from surrogate._plugins import BACKENDS
+from surrogate.cli._console import print_json, progress, results
+from surrogate.cli._inspection import Inspection, inspect_all
+
+
+@click.command(name="list")
+@click.argument("op", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(op: str | None, as_json: bool) -> None:
+    """List ops, their gradients, and the installed backends that can capture them.
+
+    With OP, only that op, and also its presets: other libraries' choices by name.
+    """
+    ops = surrogate.ops() if op is None else [surrogate.op(op).name]
+    with progress().status("asking the installed backends"):
+        backends = [one for one in inspect_all([BACKENDS]) if one.state == "loads"]
+    if as_json:
+        print_json({name: _plain(name, backends) for name in ops})
+    else:
+        _print(ops, backends, results(), presets=op is not None)
+
+
+def _plain(op: str, backends: Sequence[Inspection]) -> dict[str, Any]:
+    return {
+        "doc": surrogate.op(op).doc,
+        "inputs": list(surrogate.op(op).inputs),
+        "default": surrogate.op(op).default,
+        "gradients": surrogate.gradients(op),
+        "presets": surrogate.presets(op),
+        "backends": {one.name: op in one.ops for one in backends},
+    }
+
+
+def _print(ops: Sequence[str], backends: Sequence[Inspection], console: Console, *, presets: bool) -> None:
+    table = Table(show_lines=True)
+    table.add_column("op", no_wrap=True)
+    table.add_column("gradients")
+    for one in backends:
+        table.add_column(one.name, justify="center", no_wrap=True)
+    for name in ops:
+        default = surrogate.op(name).default
+        names = [f"[bold]{g}[/]" if g == default else g for g in surrogate.gradients(name)]
+        marks = ["yes" if name in one.ops else "-" for one in backends]
+        table.add_row(name, "  ".join(names), *marks)
+    console.print(table)
+    console.print("Bold: the recommended gradient, which surrogate.use(backend) installs.")
+    for name in ops:
+        for one in backends:
+            if name in one.unsupported:
+                console.print(f"{one.name}: no {name}: {escape(one.unsupported[name])}", soft_wrap=True)
+        for preset, spec in surrogate.presets(name).items() if presets else ():
+            console.print(f"{name}:{preset} is {escape(spec)}", soft_wrap=True)
