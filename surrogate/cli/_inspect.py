@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from typing import Any
@@ -15,7 +16,7 @@ from surrogate._errors import BackendError, IncompatibleFrameworkError, MissingF
 from surrogate.demo.runner import framework_version
 
 
-def inspect(group: str, name: str) -> dict[str, Any]:
+def inspect_plugin(group: str, name: str) -> dict[str, Any]:
     """Load one plugin of an entry-point group."""
     if group == _plugins.PACKS:
         return _inspect_pack(name)
@@ -41,9 +42,15 @@ def _describe(backend: Backend) -> dict[str, Any]:
         "ops": sorted(backend.ops),
         "unsupported": dict(backend.unsupported),
         "transforms": sorted(backend.transforms),
-        # optional: the private names of the framework that it stands on, and what each is for
-        "hooks": {str(hook): str(purpose) for hook, purpose in dict(getattr(backend, "hooks", {})).items()},
+        "hooks": _hooks(backend),
     }
+
+
+def _hooks(backend: Backend) -> str:
+    """What the plugin's file of private hooks says of itself; by convention it is called ``_hooks.py``."""
+    package = type(backend).__module__.rpartition(".")[0]
+    module = sys.modules.get(f"{package}._hooks")
+    return "" if module is None else inspect.cleandoc(module.__doc__ or "")
 
 
 def _inspect_pack(name: str) -> dict[str, Any]:
@@ -55,4 +62,4 @@ def _inspect_pack(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(inspect(*sys.argv[1:])))  # noqa: T201
+    print(json.dumps(inspect_plugin(*sys.argv[1:])))  # noqa: T201

@@ -27,7 +27,8 @@ class Inspection:
             ``"incompatible"`` (its framework lacks a hook) or ``"broken"``.
         reason: why it does not load, and what to do.
         framework, framework_version, tested: the framework it is for, and what it was checked on.
-        ops, unsupported, transforms, hooks: what the backend says of itself.
+        ops, unsupported, transforms: what the backend claims.
+        hooks: what it says of the private names of its framework that it stands on. It has probed them.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Inspection:
     ops: Sequence[str] = ()
     unsupported: dict[str, str] = field(default_factory=dict)
     transforms: Sequence[str] = ()
-    hooks: dict[str, str] = field(default_factory=dict)
+    hooks: str = ""
 
     @property
     def faulty(self) -> bool:

@@ -7,6 +7,7 @@ import sys
 import click
 
 from surrogate._extras import extra_module
+from surrogate._plugins import load_backend
 
 
 @click.command()
@@ -16,8 +17,9 @@ def check(backend: str) -> None:
 
     Ends with status 1 if a check fails.
     """
+    found = load_backend(backend)  # an unknown or missing one is told before the kit is imported
     testing = extra_module("surrogate.testing", extra="testing", purpose="surrogate check")
-    report = testing.check_backend(backend)
+    report = testing.check_backend(found.name)
     click.echo(str(report))
     if not report.passed:
         sys.exit(1)

@@ -74,8 +74,7 @@ def _print(
     for one in inspections:
         if one.reason:
             console.print(f"{one.name}: {escape(one.reason)}", soft_wrap=True)
-        if hooks:
-            for hook, purpose in one.hooks.items():
-                console.print(f"{one.name}: {escape(hook)}: {escape(purpose)}", soft_wrap=True)
+        if hooks and one.hooks:
+            console.print(f"\n{one.name} has found these private hooks:\n{escape(one.hooks)}", soft_wrap=True)
     for problem in [*problems, *([namesake] if namesake else [])]:
         console.print(f"[bold red]{escape(problem)}[/]", soft_wrap=True)

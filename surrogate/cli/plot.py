@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from surrogate._extras import extra_module
+from surrogate.cli._target import split
 
 
 @click.command()
@@ -25,4 +26,5 @@ def plot(op: str | None, every: bool, output: Path | None) -> None:
     """
     if (op is None) != every:
         raise click.UsageError("give either an op, as in 'surrogate plot sign', or --all.")
+    target = None if op is None else split(op)
     extra_module("matplotlib", extra="plot", purpose="surrogate plot")

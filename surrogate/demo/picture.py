@@ -20,6 +20,9 @@ NATIVE, SURROGATE, FORWARD = "#8a8f98", "#d1495b", "#1f2933"
 
 _REACH = 2.75
 
+#: Ops of the network whose native gradient is 0 everywhere.
+_FLAT = ("sign", "round")
+
 
 def save(report: Report, path: Path) -> None:
     """Write the picture of a report; the suffix of ``path`` decides the format."""
@@ -29,43 +32,49 @@ def save(report: Report, path: Path) -> None:
 def draw(report: Report) -> Figure:
     """The picture of a report."""
     captured = [gradient for op, gradient in report.rules.items() if report.hits.get(op)]
-    figure = Figure(figsize=(10, 4.6), layout="constrained")
-    grid = figure.add_gridspec(max(len(captured), 1), 2, width_ratios=(1.7, 1))
+    figure = Figure(figsize=(10, 4.8), layout="constrained")
+    grid = figure.add_gridspec(max(len(captured), 1), 2, width_ratios=(1.75, 1))
     _draw_curves(figure.add_subplot(grid[:, 0]), report)
     for row, gradient in enumerate(captured):
-        _draw_gradient(figure.add_subplot(grid[row, 1]), gradient)
+        axes = figure.add_subplot(grid[row, 1])
+        _draw_gradient(axes, gradient)
+        if row == len(captured) - 1:
+            axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, columnspacing=1.2)
     return figure
 
 
 def _draw_curves(axes: Axes, report: Report) -> None:
     epochs = np.arange(report.epochs + 1)
     for training, colour, label, lift in (
-        (report.surrogate, SURROGATE, "under surrogate.override", -9),
-        (report.native, NATIVE, "native", 4),
+        (report.native, NATIVE, "native", 3),
+        (report.surrogate, SURROGATE, "under surrogate.override", -6),
     ):
         accuracies = 100 * np.array(training.accuracies)
-        axes.plot(epochs, accuracies, color=colour, linewidth=2.2, solid_capstyle="round")
+        axes.plot(epochs, accuracies, color=colour, linewidth=2.4, clip_on=False)
         axes.annotate(
-            f"{label}: {accuracies[-1]:.1f} %\n{training.reached:.0%} of the weights got a gradient",
+            f"{label}: {accuracies[-1]:.1f}%\n{training.reached:.0%} of the weights got a gradient",
             (epochs[-1], accuracies[-1] + lift),
             ha="right",
             va="top" if lift < 0 else "bottom",
             color=colour,
-            fontsize=11,
+            fontsize=12,
         )
-    axes.set(xlabel="epoch", ylabel="test accuracy (%)", ylim=(0, 102), xlim=(0, report.epochs))
+    axes.set(xlabel="epoch", ylabel="test accuracy (%)", ylim=(0, 100), xlim=(0, report.epochs))
     axes.set_title(f"The same {report.framework} code, trained twice on handwritten digits", loc="left")
     _clean(axes)
 
 
 def _draw_gradient(axes: Axes, gradient: Gradient) -> None:
     x, forward, slope = curve(gradient, reach=_REACH)
-    axes.fill_between(x, slope, color=SURROGATE, alpha=0.15, linewidth=0)
-    axes.plot(x, slope, color=SURROGATE, linewidth=2, label="gradient in the backward")
-    axes.plot(x, np.where(_jumps(forward), np.nan, forward), color=FORWARD, linewidth=2, label="forward")
+    axes.fill_between(x, slope, color=SURROGATE, alpha=0.12, linewidth=0)
+    if gradient.op.name in _FLAT:
+        axes.axhline(0, color=NATIVE, linewidth=3, label="native gradient")
+    axes.plot(x, slope, color=SURROGATE, linewidth=3, label="surrogate")
+    steps = np.where(_jumps(forward), np.nan, forward)
+    axes.plot(x, steps, color=FORWARD, linewidth=1.4, label="forward")  # thin: both show where they agree
     axes.set_title(gradient.id, loc="left", fontsize=10, family="monospace")
     axes.set_xlim(-_REACH, _REACH)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", handlelength=1.5)
+    axes.margins(y=0.12)
     _clean(axes)
 
 
