@@ -3,6 +3,9 @@
 >>> from surrogate import reference
 >>> reference.vjp("sign", "hardtanh", [-2.0, -1.0, 0.5], g=3.0)
 (array([0., 3., 3.]),)
+
+``xp`` is the namespace it evaluates formulas over: all that a formula may use, and what a backend
+whose arrays are NumPy's can take as its own.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from surrogate import _dual, _numpy
+from surrogate import _dual, _numpy as xp
 from surrogate._dual import Dual
 from surrogate._op import Op
 from surrogate._registry import Spec, registry
@@ -21,7 +24,7 @@ from surrogate._sum import broadcast_axes
 
 Array = npt.NDArray[np.float64]
 
-__all__ = ["forward", "jvp", "second", "vjp"]
+__all__ = ["forward", "jvp", "second", "vjp", "xp"]
 
 
 def forward(op: str, *inputs: npt.ArrayLike, **attributes: Any) -> Array:
@@ -65,7 +68,7 @@ def vjp(
     rule, arrays, shape = _prepare(op, spec, inputs, attributes)
     upstream = np.broadcast_to(np.asarray(g, np.float64), shape)
     with np.errstate(all="ignore"):
-        found = rule.vjp(_numpy, rule.save(_numpy, arrays), upstream)
+        found = rule.vjp(xp, rule.save(xp, arrays), upstream)
         return tuple(_sum_to(c, shape, x.shape) for c, x in zip(found, arrays, strict=True))
 
 
@@ -83,7 +86,7 @@ def jvp(op: str, spec: Spec, *inputs: npt.ArrayLike, t: Any = 1.0, **attributes:
     """
     rule, arrays, shape = _prepare(op, spec, inputs, attributes)
     with np.errstate(all="ignore"):
-        tangent = rule.jvp(_numpy, rule.save(_numpy, arrays), _tangents(t, arrays))
+        tangent = rule.jvp(xp, rule.save(xp, arrays), _tangents(t, arrays))
     return np.array(np.broadcast_to(np.asarray(tangent, np.float64), shape))
 
 
