@@ -1,0 +1,81 @@
+"""The backend for HIPS autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import autograd.numpy as anp
+import numpy as np
+
+from surrogate import Backend, RuleSet
+from surrogate_autograd import _hooks, _modes, _namespace
+from surrogate_autograd._alive import Alive
+from surrogate_autograd._capture import Capture
+from surrogate_autograd._operators import Operators
+from surrogate_autograd._spellings import OPS, SPELLINGS, UNSUPPORTED
+
+Array = Any
+
+
+class AutogradBackend(Backend):
+    """Makes ``autograd.numpy`` obey rules.
+
+    While an override is alive anywhere, the functions of ``autograd.numpy`` that are ops have other
+    code; they decide call by call. While none is, autograd is exactly as its authors made it.
+    """
+
+    name = "autograd"
+    framework = "autograd"
+    tested = _hooks.TESTED
+    ops = OPS
+    unsupported = UNSUPPORTED
+    transforms = frozenset({"forward", "second", "residuals"})
+    dtypes = ("float16", "float32", "float64")
+    xp = _namespace
+
+    def __init__(self) -> None:
+        self._capture = Capture(self.state, SPELLINGS)
+        self._operators = Operators(self.state)
+        self._alive = Alive(self._install, self._remove)
+
+    def _install(self) -> None:
+        self._capture.install()
+        self._operators.install()
+
+    def _remove(self) -> None:
+        self._capture.remove()
+        self._operators.remove()
+
+    def apply(self, rules: RuleSet | None, scope: str) -> None:
+        """Hooks are there while any rule is in force anywhere."""
+        if scope == "process":
+            self._alive.process(rules)
+        else:
+            self._alive.context(rules)
+
+    # -- for the conformance kit ---------------------------------------------------------------
+
+    def asarray(self, x: Any) -> Array:
+        """autograd's arrays are NumPy's."""
+        return np.asarray(x)
+
+    def numpy(self, x: Array) -> Any:
+        """The bare array, out of any boxes."""
+        return np.asarray(_hooks.getval(x))
+
+    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
+        """The function of ``autograd.numpy`` of this name."""
+        return getattr(anp, op)(*inputs, **attributes)
+
+    def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Reverse mode; works on boxes, so that it can be differentiated again."""
+        return _modes.reverse(f, inputs, g)
+
+    def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """Forward mode; works on boxes too."""
+        return _modes.forward(f, inputs, tangents)
+
+    def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
+        """Bytes of the arrays that the backward pass holds."""
+        return _modes.kept_bytes(f, inputs)

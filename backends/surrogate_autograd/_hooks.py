@@ -1,0 +1,101 @@
+"""Every private name of autograd that this backend stands on, in one place.
+
+The rest of the backend uses ``autograd.numpy`` and ``autograd.extend``, which are public.
+
+=============================================  ====================================  =============
+name                                           what for                              checked on
+=============================================  ====================================  =============
+``autograd.tracer.primitive``: the function    to catch an op whatever name it was   1.8.0, 1.9.1
+that it makes, its ``fun``, its code object    imported under; to tell autograd's
+                                               own recursion from a user's call
+``autograd.tracer``: ``isbox``, ``getval``     to see that an operand is being       1.8.0, 1.9.1
+                                               differentiated
+``autograd.numpy.numpy_boxes.ArrayBox``        the operators ``//`` and ``divmod``,  1.8.0, 1.9.1
+                                               which it lacks
+``autograd.tracer``: ``trace_stack``,          to differentiate by several inputs    1.8.0, 1.9.1
+``new_box``; ``autograd.core``: ``VJPNode``,   at once, for the conformance kit
+``JVPNode``, ``add_outgrads``;
+``autograd.util.toposort``
+=============================================  ====================================  =============
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import autograd
+import autograd.numpy as anp
+
+from surrogate import IncompatibleFrameworkError
+
+TESTED = "1.8.0 to 1.9.1"
+
+_NEEDED = {
+    "autograd.tracer": ("primitive", "isbox", "getval", "trace_stack", "new_box"),
+    "autograd.core": ("VJPNode", "JVPNode", "add_outgrads"),
+    "autograd.util": ("toposort",),
+    "autograd.numpy.numpy_boxes": ("ArrayBox",),
+}
+
+#: The module of the boxes' operators: a call from there is a call of whoever wrote the operator.
+BOXES = "autograd.numpy.numpy_boxes"
+
+#: Where autograd's own derivative rules and composites live: an op called there is not the user's.
+OWN = ("autograd.numpy.", "autograd.scipy.", "autograd.core")
+
+
+def probe() -> None:
+    """Check every hook, when the backend loads.
+
+    Raises:
+        IncompatibleFrameworkError: one is missing; names it and the tested versions.
+    """
+    for module, names in _NEEDED.items():
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError:
+            raise _missing(f"the module {module}") from None
+        for name in names:
+            if not hasattr(found, name):
+                raise _missing(f"{module}.{name}")
+    wrapped = anp.sign
+    if not isinstance(wrapped, FunctionType) or not hasattr(wrapped, "fun"):
+        raise _missing("the Python function, with the attribute 'fun', behind autograd.numpy.sign")
+    if anp.mod.__code__ is not wrapped.__code__:
+        raise _missing("the one code object shared by all that autograd.tracer.primitive made")
+
+
+def _missing(what: str) -> IncompatibleFrameworkError:
+    version = getattr(autograd, "__version__", "of unknown version")
+    return IncompatibleFrameworkError(
+        f"autograd {version} has no {what}, which the backend 'autograd' stands on. Tested: {TESTED}."
+    )
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+probe()
+
+_tracer, _core = _module("autograd.tracer"), _module("autograd.core")
+
+isbox = _tracer.isbox
+getval = _tracer.getval
+new_box = _tracer.new_box
+trace_stack = _tracer.trace_stack
+toposort = _module("autograd.util").toposort
+VJPNode = _core.VJPNode
+JVPNode = _core.JVPNode
+add_outgrads = _core.add_outgrads
+ArrayBox = _module(BOXES).ArrayBox
+
+#: The code that every primitive of autograd shares.
+PRIMITIVE: CodeType = anp.sign.__code__
+
+
+def raw(function: Any) -> Any:
+    """The NumPy function that a primitive of autograd wraps."""
+    return function.fun

@@ -1,0 +1,139 @@
+"""How users of autograd spell each op, and where in a call its operands are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surrogate import UnsupportedOpError
+
+Array = Any
+Place = int | str | None  # position, keyword, or not given
+
+
+class Spelling(NamedTuple):
+    """One function of ``autograd.numpy``.
+
+    Attributes:
+        name: its name there. Names of the same function need no entry of their own.
+        op: the op it is.
+        operands: for each input of the op, the names it may be given under.
+        defaults: for each input, its value when it is not given or None.
+        decimals: whether the parameter after the operands is ``decimals``.
+    """
+
+    name: str
+    op: str
+    operands: tuple[tuple[str, ...], ...] = (("x",),)
+    defaults: tuple[float | None, ...] = (None,)
+    decimals: bool = False
+
+
+def _binary(name: str, op: str | None = None) -> Spelling:
+    return Spelling(name, op or name, (("x1",), ("x2",)), (None, None))
+
+
+_A = (("a",),)
+
+SPELLINGS = (
+    Spelling("sign", "sign"),
+    Spelling("round", "round", _A, decimals=True),
+    Spelling("around", "round", _A, decimals=True),
+    Spelling("rint", "round"),
+    Spelling("floor", "floor"),
+    Spelling("ceil", "ceil"),
+    Spelling("trunc", "trunc"),
+    Spelling("fix", "trunc"),
+    _binary("mod"),
+    _binary("fmod"),
+    _binary("floor_divide"),
+    _binary("heaviside"),
+    Spelling("clip", "clip", (("a",), ("a_min", "min"), ("a_max", "max")), (None, -np.inf, np.inf)),
+    Spelling("absolute", "abs"),
+    Spelling("fabs", "abs"),
+)
+
+OPS = frozenset(spelling.op for spelling in SPELLINGS)
+
+UNSUPPORTED = dict.fromkeys(
+    ("relu", "relu6"),
+    "autograd has no such function; its users write np.maximum(x, 0), which keeps its own derivative",
+)
+
+
+class Call(NamedTuple):
+    """A call of an op taken apart: operands here, everything else as it was given.
+
+    Attributes:
+        operands: the value of each operand; its default where it was not given or is None.
+        places: where in ``args`` or ``kwargs`` it was; None where its default is used.
+        args, kwargs: what was given, without the operands' values.
+        decimals: of ``round``.
+    """
+
+    operands: tuple[Array, ...]
+    places: tuple[Place, ...]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    decimals: int = 0
+
+    def put(self, values: Sequence[Array]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments like the user's, with these values as operands."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for place, value in zip(self.places, values, strict=True):
+            if isinstance(place, int):
+                args[place] = value
+            elif place is not None:
+                kwargs[place] = value
+        return args, kwargs
+
+
+def take_apart(spelling: Spelling, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    """Find the operands of a call; None if it lacks one (NumPy then says so).
+
+    Raises:
+        UnsupportedOpError: ``out`` or ``where`` is given, which no derivative can see through.
+    """
+    places: list[Place] = []
+    operands: list[Array] = []
+    for position, (names, default) in enumerate(zip(spelling.operands, spelling.defaults, strict=True)):
+        place = _find(position, names, args, kwargs)
+        value = _at(place, args, kwargs)
+        if value is None or value is np._NoValue:
+            if default is None:
+                return None
+            place, value = None, default
+        places.append(place)
+        operands.append(value)
+    decimals = 0
+    if spelling.decimals:
+        place = _find(len(places), ("decimals",), args, kwargs)
+        decimals = 0 if place is None else int(_at(place, args, kwargs))
+    _refuse(spelling, args, kwargs)
+    rest = tuple(None if at in places else value for at, value in enumerate(args))
+    named = {name: value for name, value in kwargs.items() if name not in places}
+    return Call(tuple(operands), tuple(places), rest, named, decimals)
+
+
+def _find(position: int, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Place:
+    if position < len(args):
+        return position
+    return next((name for name in names if name in kwargs), None)
+
+
+def _at(place: Place, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if place is None:
+        return None
+    return args[place] if isinstance(place, int) else kwargs[place]
+
+
+def _refuse(spelling: Spelling, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    after = len(spelling.operands) + spelling.decimals
+    out = kwargs.get("out", args[after] if len(args) > after else None)
+    if out is not None or kwargs.get("where", True) is not True:
+        raise UnsupportedOpError(
+            f"autograd.numpy.{spelling.name} with out= or where= has no derivative, native or surrogate. "
+            "Use its result, and np.where(mask, ...)."
+        )

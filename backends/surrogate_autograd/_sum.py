@@ -1,0 +1,74 @@
+"""Shapes and dtypes of cotangents, differentiable again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import autograd.numpy as anp
+import numpy as np
+from autograd.extend import defjvp, defvjp
+
+from surrogate import broadcast_axes
+from surrogate_autograd._extend import notrace_primitive, primitive
+
+Array = Any
+
+
+class Meta(NamedTuple):
+    """What is kept of an array to give its cotangent its shape and dtype."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+@notrace_primitive
+def meta(x: Array) -> Meta:
+    """Shape and dtype of an array, a number, or a box of either."""
+    return Meta(np.shape(x), np.asarray(x).dtype)
+
+
+@primitive
+def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    return np.asarray(x, dtype)[()]
+
+
+defvjp(_cast, lambda ans, x, dtype: _cast_to_that_of(x))
+defjvp(_cast, lambda g, ans, x, dtype: _cast(g, dtype))
+
+
+def _cast_to_that_of(x: Array) -> Callable[[Array], Array]:
+    dtype = meta(x).dtype
+    return lambda g: cast(g, dtype)
+
+
+def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    """``x`` in this dtype, itself if it has it; its cotangent comes back in its own dtype."""
+    return x if getattr(x, "dtype", None) == dtype else _cast(x, dtype)
+
+
+@primitive
+def keep_dtype(x: Array) -> Array:
+    """``x``; its cotangent comes back in its own dtype, whatever other dtypes it met on the way."""
+    return x
+
+
+defvjp(keep_dtype, lambda ans, x: _cast_to_that_of(x))
+defjvp(keep_dtype, lambda g, ans, x: g)
+
+
+def fit(x: Array, to: Meta) -> Array:
+    """``x`` summed to the shape of an operand that was broadcast, in the operand's dtype."""
+    shape = anp.shape(x)
+    if shape != to.shape:
+        if meta(x).dtype.itemsize < 4:
+            x = cast(x, np.dtype(np.float32))
+        x = anp.reshape(anp.sum(x, axis=broadcast_axes(shape, to.shape)), to.shape)
+    return cast(x, to.dtype)
+
+
+def spread(x: Array, to: Meta) -> Array:
+    """``x`` broadcast to the shape and cast to the dtype of an output."""
+    if anp.shape(x) != to.shape:
+        x = anp.broadcast_to(x, to.shape)
+    return cast(x, to.dtype)
