@@ -1,0 +1,89 @@
+"""The PyTorch backend."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from surrogate import Backend, RuleSet
+from surrogate_torch import _driver, _hooks, _namespace
+from surrogate_torch._install import Installation
+from surrogate_torch._scope import Scope
+from surrogate_torch._spellings import OPS
+
+Array = Any
+Function = Any
+
+
+class TorchBackend(Backend):
+    """PyTorch: kernels of ours on the ``Autograd`` dispatch key of the ATen ops.
+
+    They are put in place at the first override and then stay; with no rules in force they pass on to
+    PyTorch's own. Importing the package changes nothing.
+    """
+
+    name = "torch"
+    framework = "torch"
+    tested = _hooks.TESTED
+    ops = OPS
+    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
+    dtypes = ("float16", "bfloat16", "float32", "float64")
+    xp = _namespace
+
+    def __init__(self) -> None:
+        _hooks.probe()
+        self._lock = threading.Lock()
+        self._installation: Installation | None = None
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The rules in force, as kernels see them."""
+        return Scope(self)
+
+    def apply(self, rules: RuleSet | None, scope: str) -> None:
+        """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
+        if rules and self._installation is None:
+            with self._lock:
+                if self._installation is None:
+                    self._installation = Installation(self.scope)
+
+    # -- for the conformance kit ---------------------------------------------------------------
+
+    def asarray(self, x: Any) -> Array:
+        """A tensor that owns its memory; ml_dtypes' bfloat16 becomes torch's."""
+        return _driver.asarray(np.asarray(x))
+
+    def numpy(self, x: Array) -> Any:
+        """A NumPy array; bfloat16 as ml_dtypes' type."""
+        return _driver.numpy(x)
+
+    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
+        """The op as a function of ``torch``."""
+        return _driver.call(op, *inputs, **attributes)
+
+    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Eagerly with ``torch.autograd.grad``; under a transform or compiler with ``torch.func.vjp``."""
+        return _driver.grad(f, inputs, g)
+
+    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """``torch.func.jvp``."""
+        found: tuple[Array, Array] = torch.func.jvp(f, tuple(inputs), tuple(tangents))
+        return found
+
+    def compile(self, f: Function) -> Function:
+        """``torch.compile(fullgraph=True)`` without code generation, which changes no derivative."""
+        torch.compiler.reset()  # a kit compiles one function's code more often than the compiler allows
+        return torch.compile(f, backend="aot_eager", fullgraph=True)
+
+    def vmap(self, f: Function) -> Function:
+        """``torch.func.vmap``."""
+        return torch.func.vmap(f)
+
+    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
+        """Bytes of the tensors that autograd saves."""
+        return _driver.residuals(f, inputs)

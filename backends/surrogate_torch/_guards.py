@@ -1,0 +1,73 @@
+"""Compiled code that is never stale: rules as guards of torch.compile, and in the keys on disk.
+
+A kernel runs while the compiler traces a frame, with tensors that hold no data. It then adds a guard
+"this op has this gradient here" to the frame, so that the frame is compiled again under other rules and
+found again under the same; and it puts the rules into the tag that keys the caches on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch._guards import Guard, TracingContext
+
+from surrogate import Gradient
+from surrogate_torch import _hooks
+from surrogate_torch._scope import Scope
+
+_SEPARATOR = "|surrogate:"
+
+
+def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
+    """The frame being traced depends on the gradient of ``op``."""
+    context = TracingContext.try_get()
+    if context is None:
+        return
+    _tag(scope.current().digest)
+    guards = context.guards_context.dynamo_guards
+    if not any(_guarded(guard) == op for guard in guards):
+        guards.add(Guard(_source(), functools.partial(_install, op=op, gradient=gradient, scope=scope)))
+
+
+@functools.cache
+def _source() -> Any:
+    _hooks.probe(_hooks.COMPILER_HOOKS)
+    from torch._dynamo.source import GlobalStateSource
+
+    return GlobalStateSource()
+
+
+def _guarded(guard: Any) -> str | None:
+    """The op that a guard of ours is about."""
+    create = guard.create_fn
+    return (
+        create.keywords["op"] if isinstance(create, functools.partial) and create.func is _install else None
+    )
+
+
+def _install(builder: Any, guard: Any, *, op: str, gradient: Gradient | None, scope: Scope) -> None:
+    """What Dynamo calls to make the guard, once the frame is compiled."""
+
+    def holds(_: Any) -> bool:
+        return scope.current().get(op) is gradient
+
+    text = [f"surrogate gradient of {op} == {gradient.spec if gradient else 'native'}"]
+    add = builder.guard_manager.root.add_lambda_guard
+    if _hooks.GUARD_TAKES_STACK:
+        add(holds, text, guard.user_stack)
+    else:
+        add(holds, text)
+
+
+def _tag(digest: str) -> None:
+    """Put the rules into the compiler's tag, after whatever the user has put there.
+
+    Set while tracing, and not when the rules change: the setting is local to the context.
+    """
+    config = torch.compiler.config
+    own = config.cache_key_tag.partition(_SEPARATOR)[0]
+    tag = f"{own}{_SEPARATOR}{digest}" if digest else own
+    if tag != config.cache_key_tag:
+        config.cache_key_tag = tag

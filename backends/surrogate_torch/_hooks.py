@@ -1,0 +1,91 @@
+"""All private parts of PyTorch that the backend stands on, and a check that they are there.
+
+Tested on torch 2.13.0 (CPU). The Python sources of 2.9 have the same names; no other version was run.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+from surrogate import IncompatibleFrameworkError
+
+TESTED = "2.13.0"
+
+
+class Hook(NamedTuple):
+    """A private name, and why we need it."""
+
+    path: str
+    use: str
+
+
+#: Needed at once.
+HOOKS = (
+    Hook(
+        "torch.library.get_kernel",
+        "the native autograd kernel of an op, kept before ours is put over it (public)",
+    ),
+    Hook("torch._C._AutoDispatchBelowAutograd", "run an op, or a mask, below the Autograd key"),
+    Hook("torch._C._after_autograd_keyset", "the keys that an op is redispatched to below Autograd"),
+    Hook("torch._C._are_functorch_transforms_active", "whether a torch.func transform is on"),
+    Hook("torch._C._is_fwd_grad_enabled", "whether forward mode is on, to restore it for outer transforms"),
+    Hook("torch._C._current_graph_task_id", "whether a backward pass is running in this thread"),
+    Hook("torch._C._is_key_in_tls", "whether an engine thread was told the caller's context"),
+    Hook("torch._C._get_obj_in_tls", "the caller's context on an engine thread"),
+    Hook("torch._ops.OpOverload.redispatch", "run an op's next kernel"),
+    Hook("torch._VF._unpack_dual", "the primal of a dual tensor of one level"),
+    Hook("torch.autograd.function._SingleLevelFunction", "an autograd node inside one transform's level"),
+    Hook("torch.autograd.forward_ad._current_level", "whether forward mode is on at all"),
+    Hook("torch.autograd.forward_ad._set_fwd_grad_enabled", "turn forward mode on or off for a block"),
+    Hook("torch.autograd.graph._engine_run_backward", "the frame from which native backward nodes call ops"),
+    Hook("torch._functorch.utils.enable_single_level_autograd_function", "allow that node under torch.func"),
+    Hook("torch._guards.TracingContext", "whether torch.compile is tracing, and its list of guards"),
+    Hook("torch._guards.Guard", "a guard of a compiled frame"),
+    Hook("torch.compiler.config.cache_key_tag", "part of the key of the caches on disk (public)"),
+    Hook(
+        "torch.utils.checkpoint.CheckpointFunction.forward", "where a reentrant checkpoint takes the function"
+    ),
+    Hook("torch.utils.checkpoint._checkpoint_without_reentrant_generator", "where the other one does"),
+)
+
+#: Needed when torch.compile traces; importing them loads the compiler.
+COMPILER_HOOKS = (
+    Hook("torch._dynamo.source.GlobalStateSource", "the source of a guard that reads no variable"),
+)
+
+
+def probe(hooks: Iterable[Hook] = HOOKS) -> None:
+    """Check that every hook is there.
+
+    Raises:
+        IncompatibleFrameworkError: one is missing; says which, what it is for and what was tested.
+    """
+    for hook in hooks:
+        try:
+            find(hook.path)
+        except (AttributeError, ImportError) as error:
+            raise IncompatibleFrameworkError(
+                f"torch {torch.__version__} has no {hook.path} ({hook.use}), which the backend 'torch' "
+                f"needs. It was tested with torch {TESTED}."
+            ) from error
+
+
+def find(path: str) -> Any:
+    """The object at a dotted path, importing modules on the way."""
+    found: Any = importlib.import_module(path.partition(".")[0])
+    done = found.__name__
+    for name in path.split(".")[1:]:
+        done = f"{done}.{name}"
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            found = importlib.import_module(done)
+    return found
+
+
+#: add_lambda_guard takes the user's stack as a third argument from 2.13 on (older: read, not run).
+GUARD_TAKES_STACK = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)

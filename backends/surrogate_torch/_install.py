@@ -1,0 +1,42 @@
+"""Putting the kernels over PyTorch's own, once per process and at the first override."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import torch
+
+from surrogate_torch import _kernels
+from surrogate_torch._scope import Scope
+from surrogate_torch._spellings import SPELLINGS, UNARY
+
+_KEY = "Autograd"
+_FRONT = "FuncTorchDynamicLayerFrontMode"
+
+
+class Installation:
+    """The kernels, in place as long as this object lives: PyTorch takes them out with their library."""
+
+    def __init__(self, scope: Scope) -> None:
+        # every native kernel is taken before any of ours is put over it
+        todo: list[tuple[Any, Any, str]] = []
+        for spelling in SPELLINGS:
+            make = _kernels.unary if spelling in UNARY else _kernels.general
+            targets = [(spelling.overload, make)]
+            if spelling.inplace is not None:
+                targets.append((spelling.inplace, _kernels.inplace))
+            for overload, builder in targets:
+                native = torch.library.get_kernel(overload, "AutogradCPU")
+                todo.append((overload, builder(spelling, native, scope), _KEY))
+                front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
+                if front is not None:
+                    todo.append((overload, front, _FRONT))
+        self._library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
+            for overload, kernel, key in todo:
+                self._library.impl(overload.name(), kernel, key, with_keyset=True)
+        if "torch._dynamo" in sys.modules:
+            torch.compiler.reset()  # what was compiled before has no guards of ours

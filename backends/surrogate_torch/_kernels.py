@@ -1,0 +1,154 @@
+"""The kernels on the ``Autograd`` dispatch key: look the rule up, attach it, or pass on to the native one.
+
+The first parameter of a kernel is the dispatch key set of the call; the native kernel keeps PyTorch's own
+derivative, forward mode and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch._guards import TracingContext
+from torch.autograd import forward_ad
+
+
+from surrogate_torch import _guards
+from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
+from surrogate_torch._numbers import as_tensors
+from surrogate_torch._scope import Scope
+from surrogate_torch._spellings import Spelling, tensor_slots
+
+Kernel = Callable[..., Any]
+
+_tracing = TracingContext.try_get
+_grad_enabled = torch.is_grad_enabled
+_in_transform = torch._C._are_functorch_transforms_active
+_fwd_grad_enabled = torch._C._is_fwd_grad_enabled
+_below_autograd = torch._C._AutoDispatchBelowAutograd
+
+
+def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+    """The kernel of an op of one tensor."""
+    op, overload, here = spelling.op, spelling.overload, scope.here
+
+    def kernel(keys: Any, x: Any) -> Any:
+        state = here()
+        if state is not None:
+            gradient = state.rules.get(op)
+            if _tracing() is not None:
+                _guards.note(op, gradient, scope)
+            if gradient is not None and x.is_floating_point():
+                if (
+                    _grad_enabled()
+                    and x.requires_grad
+                    and forward_ad._current_level < 0
+                    and not _in_transform()
+                ):
+                    state.captured(op)
+                    return SurrogateUnary.apply(overload, keys, gradient.rule, x)
+                if needs := _needs((x,)):
+                    state.captured(op)
+                    return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
+        return native.call_boxed(keys, x)
+
+    return kernel
+
+
+def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+    """The kernel of any other op."""
+    overload, read, here = spelling.overload, spelling.read, scope.here
+    slots = tensor_slots(overload)
+    attribute = "decimals" in (argument.name for argument in overload._schema.arguments)
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        boxed = all(isinstance(args[slot], torch.Tensor) for slot in slots)
+        state = here()
+        if state is not None and (call := read(args, kwargs)) is not None:
+            gradient = state.rules.get(call.op)
+            if _tracing() is not None:
+                _guards.note(call.op, gradient, scope)
+            if gradient is not None and (needs := _needs(call.inputs)):
+                rule = gradient.at(kwargs["decimals"]) if attribute else gradient.rule
+                state.captured(call.op)
+                return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+        if boxed:
+            return native.call_boxed(keys, *args, **kwargs)
+        return _native_with_numbers(overload, native, slots, keys, args, kwargs)
+
+    return kernel
+
+
+def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+    """The kernel of the overload that changes its first argument: the op, copied into it."""
+    overload, read, here = spelling.overload, spelling.read, scope.here
+    slots = tensor_slots(spelling.inplace)
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        state = here()
+        call = None if state is None else read(args, kwargs)
+        if state is not None and call is not None:
+            gradient = state.rules.get(call.op)
+            if _tracing() is not None:
+                _guards.note(call.op, gradient, scope)
+            if gradient is not None and _needs(call.inputs):
+                # the op's input is about to be overwritten, and the rule may keep it
+                return args[0].copy_(overload(args[0].clone(), *args[1:], **kwargs))
+        if all(isinstance(args[slot], torch.Tensor) for slot in slots):
+            return native.call_boxed(keys, *args, **kwargs)
+        return _native_with_numbers(spelling.inplace, native, slots, keys, args, kwargs)
+
+    return kernel
+
+
+def front(overload: Any, native: Any) -> Kernel | None:
+    """The kernel above torch.func's layers for an overload in whose Tensor slots a number may stand.
+
+    There a number is wrapped in the transform's tensor, which cannot be handed to a Python kernel:
+    it is made an ordinary tensor before.
+    """
+    slots = tensor_slots(overload)
+    if len(slots) < 2:
+        return None
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if all(isinstance(args[slot], torch.Tensor) for slot in slots):
+            return native.call_boxed(keys, *args, **kwargs)
+        return overload(*as_tensors(slots, args), **kwargs)
+
+    return kernel
+
+
+def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:
+    """Which inputs want a derivative; empty if none does or the op is not over real floating numbers."""
+    forward = forward_ad._current_level >= 0 and _fwd_grad_enabled()
+    if not forward and not _grad_enabled():
+        return ()
+    needs, found = [], False
+    for x in inputs:
+        want = False
+        if isinstance(x, torch.Tensor):
+            if x.is_complex():
+                return ()
+            want = x.is_floating_point() and (forward or x.requires_grad)
+            found = found or want
+        needs.append(want)
+    return tuple(needs) if found else ()
+
+
+def _apply(capture: Capture) -> Any:
+    if not _in_transform():
+        return Surrogate.apply(capture, None, *capture.tensors())
+    with enable_single_level_autograd_function():
+        return Surrogate.apply(capture, (_grad_enabled(), _fwd_grad_enabled()), *capture.tensors())
+
+
+def _native_with_numbers(
+    overload: Any, native: Any, slots: Sequence[int], keys: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    if _needs([args[slot] for slot in slots]):  # PyTorch's own node, or its "not implemented"
+        return native.call_boxed(keys, *as_tensors(slots, args), **kwargs)
+    with _below_autograd():
+        return overload(*args, **kwargs)

@@ -1,0 +1,175 @@
+"""The autograd node that carries a rule: native forward, our derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
+
+from surrogate import Kind, Rule
+from surrogate_torch import _namespace as xp
+from surrogate_torch._scope import suspended
+
+_below_autograd = torch._C._AutoDispatchBelowAutograd
+_after_autograd = torch._C._after_autograd_keyset
+_in_transform = torch._C._are_functorch_transforms_active
+
+
+class Capture:
+    """One op call that gets a rule: how to run it, and what its derivative needs.
+
+    Attributes:
+        overload, keys, args, kwargs: the native call.
+        boxed: whether no number stands in a Tensor slot, so that ``overload`` may be redispatched.
+        rule: the rule.
+        inputs: the op's inputs: tensors and Python numbers.
+        needs: which of them want a derivative.
+    """
+
+    __slots__ = ("args", "boxed", "inputs", "keys", "kwargs", "needs", "overload", "rule")
+
+    def __init__(
+        self,
+        overload: Any,
+        keys: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        boxed: bool,
+        rule: Rule,
+        inputs: Sequence[Any],
+        needs: tuple[bool, ...],
+    ) -> None:
+        self.overload = overload
+        self.keys = keys
+        self.args = args
+        self.kwargs = kwargs
+        self.boxed = boxed
+        self.rule = rule
+        self.inputs = inputs
+        self.needs = needs
+
+    def tensors(self) -> list[Any]:
+        """The inputs that are tensors, in order."""
+        return [x for x in self.inputs if isinstance(x, torch.Tensor)]
+
+    def forward(self) -> Any:
+        """The op's native value, below autograd."""
+        if self.boxed:
+            return self.overload.redispatch(self.keys & _after_autograd, *self.args, **self.kwargs)
+        return self.overload(*self.args, **self.kwargs)
+
+
+class _Node(_SingleLevelFunction):
+    # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[Any, ...]:
+        return (ctx._autograd_function_id, ctx.rule)
+
+
+class Surrogate(_Node):
+    """A node for any op; applied to a :class:`Capture` and its tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, capture: Capture, outer: tuple[bool, bool] | None, *tensors: Any) -> Any:
+        """``outer``: the grad modes to restore for outer transforms; None outside torch.func."""
+        rule, inputs, needs = capture.rule, capture.inputs, capture.needs
+        if outer is None:
+            with _below_autograd():
+                y = capture.forward()
+                saved = _save(rule, inputs, needs, y.dtype)
+        else:
+            grad, forward = outer
+            with _below_autograd(), torch.set_grad_enabled(grad), forward_ad._set_fwd_grad_enabled(forward):
+                y = capture.forward()
+            with suspended():
+                saved = _save(rule, inputs, needs, y.dtype)
+        ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
+        ctx.operands = [(x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in inputs]
+        ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in saved]
+        kept = [value for value in saved if isinstance(value, torch.Tensor)]
+        ctx.save_for_backward(*kept)
+        if forward_ad._current_level >= 0:
+            ctx.save_for_forward(*kept)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        with suspended():
+            found = ctx.rule.vjp(xp, _restore(ctx, ctx.saved_tensors), g, ctx.needs)
+            return (
+                None,
+                None,
+                *(
+                    None if c is None else _to_operand(c, *operand)
+                    for c, operand in zip(found, ctx.operands, strict=True)
+                    if operand is not None
+                ),
+            )
+
+    @staticmethod
+    def jvp(ctx: Any, _capture: None, _outer: None, *tangents: Any) -> Any:
+        nested = _in_transform()
+        saved = ctx.saved_tensors
+        if nested:  # this level's primals: an outer level's tangents stay on them
+            saved = [torch._VF._unpack_dual(t, level=0)[0] for t in saved]
+        given = iter(tangents)
+        with suspended(), forward_ad._set_fwd_grad_enabled(nested):
+            aligned = [None if operand is None else _cast(next(given), ctx.dtype) for operand in ctx.operands]
+            tangent = ctx.rule.jvp(xp, _restore(ctx, saved), aligned, ctx.needs)
+            if tangent is None:
+                like = next(t for t in aligned if t is not None)
+                return like.new_zeros(ctx.shape)
+            return tangent if tangent.shape == ctx.shape else tangent.expand(ctx.shape).clone()
+
+
+class SurrogateUnary(_Node):
+    """A node for an op of one tensor outside torch.func: the short way."""
+
+    @staticmethod
+    def forward(ctx: Any, overload: Any, keys: Any, rule: Rule, x: Any) -> Any:
+        ctx.rule = rule
+        with _below_autograd():
+            saved = rule.save(xp, (x,), _ONE)
+            if saved:
+                ctx.save_for_backward(*saved)
+            return overload.redispatch(keys & _after_autograd, x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        with suspended():
+            return None, None, None, ctx.rule.vjp(xp, ctx.saved_tensors, g, _ONE)[0]
+
+
+_ONE = (True,)
+
+
+def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> tuple[Any, ...]:
+    """What the rule keeps. The inputs themselves are kept as they are, so that they stay in the graph."""
+    if rule.kept(needs) is Kind.INPUTS:
+        return rule.save(xp, inputs, needs)
+    return rule.save(xp, [_cast(x, dtype) for x in inputs], needs)
+
+
+def _restore(ctx: Any, tensors: Sequence[Any]) -> list[Any]:
+    """What the rule kept, with inputs in the output's dtype."""
+    left = iter(tensors)
+    saved = (next(left) if number is None else number for number in ctx.numbers)
+    return [value if _is_mask(value) else _cast(value, ctx.dtype) for value in saved]
+
+
+def _is_mask(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.bool
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return x.to(dtype) if isinstance(x, torch.Tensor) and x.dtype != dtype else x
+
+
+def _to_operand(c: Any, shape: Any, dtype: Any) -> Any:
+    """A cotangent of the output's shape and dtype as an operand's: undo broadcasting and promotion."""
+    if c.shape != shape:
+        c = c.sum_to_size(shape)
+    return _cast(c, dtype)

@@ -1,0 +1,77 @@
+"""Which rules an op obeys at this moment, seen from inside a kernel."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.autograd.graph import _engine_run_backward
+
+from surrogate import Backend, State
+
+_graph_task = torch._C._current_graph_task_id
+_ENGINE = _engine_run_backward.__code__
+
+
+class _Suspended(threading.local):
+    """Whether this thread is evaluating a formula, or native code that must not see overrides."""
+
+    on = False
+
+
+_suspended = _Suspended()
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Run a block with every op native, as ``backend.exactly(None)`` does, at the price of a flag."""
+    before, _suspended.on = _suspended.on, True
+    try:
+        yield
+    finally:
+        _suspended.on = before
+
+
+class Scope:
+    """The rules in force where an op runs."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._state = backend.store.state
+
+    def here(self) -> State | None:
+        """The state an op obeys; None for an op that is not the user's, which stays native.
+
+        Called by kernels only, at most one frame of ours above the caller of the op.
+        """
+        if _suspended.on:
+            return None
+        if _graph_task() == -1:
+            return self._state()
+        return self._in_backward(sys._getframe(1))
+
+    def current(self) -> Any:
+        """The rules that :meth:`here` would give, for a compiled frame's guard."""
+        return self._state().rules
+
+    def _in_backward(self, frame: FrameType | None) -> State | None:
+        """Ops that run while the engine does: a native node's own, or a hook's or recomputation's.
+
+        A native node calls its ops from the engine, so the nearest frame that is not ours is the one
+        that started the engine, or there is none on an engine thread. Hooks and recomputations are
+        Python, hence nearer.
+        """
+        while frame is not None and frame.f_globals.get("__package__") == __package__:
+            frame = frame.f_back
+        if frame is None or frame.f_code is _ENGINE:
+            return None
+        while frame is not None and frame.f_code is not _ENGINE:
+            frame = frame.f_back
+        if frame is None and torch._C._is_key_in_tls("context"):
+            # an engine thread: its own context is empty, torch keeps a copy of the caller's
+            return torch._C._get_obj_in_tls("context").copy().run(self._state)
+        return self._state()
