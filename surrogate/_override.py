@@ -165,7 +165,7 @@ def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
         ParameterError, SpecError: a value that cannot be used.
         UnsupportedOpError: this backend cannot capture the op; says why.
 
-        Whatever is raised, nothing was installed.
+    Whatever is raised, nothing was installed.
     """
     return ProcessOverride(backend, rules)
 

@@ -82,7 +82,8 @@ def jvp(op: str, spec: Spec, *inputs: npt.ArrayLike, t: Any = 1.0, **attributes:
 
     Raises:
         ForwardModeError: the gradient depends on the upstream gradient.
-        And what :func:`vjp` raises.
+
+    And what :func:`vjp` raises.
     """
     rule, arrays, shape = _prepare(op, spec, inputs, attributes)
     with np.errstate(all="ignore"):
