@@ -1,0 +1,20 @@
+"""The conformance kit: tells a backend's author, and their users, exactly what it can do.
+
+With pytest, two lines::
+
+    class TestMine(surrogate.testing.Conformance):
+        backend = "mine"
+
+Without pytest, :func:`check_backend` runs the same checks and returns a report.
+"""
+
+from surrogate.testing._conformance import (
+    Conformance as Conformance,
+    ConformanceWarning as ConformanceWarning,
+)
+from surrogate.testing._failure import CheckFailed as CheckFailed
+from surrogate.testing._installed import installed_backends as installed_backends
+from surrogate.testing._plan import Check as Check, plan as plan
+from surrogate.testing._run import Target as Target
+
+__all__ = sorted(name for name in globals() if not name.startswith("_"))

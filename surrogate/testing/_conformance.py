@@ -1,0 +1,220 @@
+"""The class a plugin author derives from: two lines, and pytest runs every check."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from surrogate._backend import Backend
+from surrogate._errors import MissingFrameworkError, SurrogateWarning
+from surrogate._plugins import load_backend
+from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
+from surrogate.testing._run import Target
+
+if TYPE_CHECKING:
+    import pytest
+
+PROMISES = (
+    "contract",
+    "value",
+    "dtype",
+    "vjp",
+    "select",
+    "jvp",
+    "no_forward_mode",
+    "second",
+    "product",
+    "shapes",
+    "integers",
+    "residuals",
+    "scope",
+    "compiled",
+    "unsupported",
+)
+
+
+class ConformanceWarning(SurrogateWarning):
+    """An expected failure that names no check: it can never fail, so it hides nothing and says nothing."""
+
+
+class Conformance:
+    """Every promise of a backend, as tests.
+
+    ::
+
+        class TestMine(surrogate.testing.Conformance):
+            backend = "mine"
+
+    One test method per promise, one test per op, gradient, dtype and mode that the backend claims.
+
+    Attributes:
+        backend: the backend's name, or the :class:`surrogate.Backend` itself.
+        expected_failures: check id (``vjp[sign:hardtanh-float32-jit]``) or glob (``vjp[mod:*]``) -> why.
+            The check must then fail. Nothing else may be changed: a subclass that overrides a check is
+            refused.
+        optional: report a framework that is not installed as such, in place of failing; a name in the
+            environment variable ``SURROGATE_REQUIRE`` (``torch,jax``) must be installed all the same.
+    """
+
+    backend: ClassVar[str | Backend]
+    expected_failures: ClassVar[Mapping[str, str]] = {}
+    optional: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_overridden(cls)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give each test method its checks."""
+        import pytest
+
+        cls = type(self)
+        refuse_overridden(cls)
+        promise = metafunc.function.__name__.removeprefix("test_")
+        missing = _missing(cls)
+        if missing is not None:
+            name = "claim" if promise == "not_claimed" else "check"
+            skipped = pytest.param(
+                None, id="not_installed", marks=pytest.mark.skip(f"not installed: {missing}")
+            )
+            metafunc.parametrize(name, [skipped])
+            return
+        if promise == "not_claimed":
+            claims = not_claimed(load_backend(cls.backend))
+            metafunc.parametrize("claim", claims or ["nothing"])
+        elif "check" in metafunc.fixturenames:
+            reasons = expected(cls)
+            found = [
+                _parameter(check, reasons.get(check.id))
+                for check in _planned(cls)
+                if check.promise == promise
+            ]
+            nothing = pytest.param(None, id="nothing", marks=pytest.mark.skip("nothing of it is claimed"))
+            metafunc.parametrize("check", found or [nothing])
+
+    def test_not_claimed(self, claim: str) -> None:
+        """What the backend does not claim is not checked: it is reported here, and never as passed."""
+        import pytest
+
+        if claim != "nothing":
+            pytest.skip(f"not claimed: {claim} ({CLAIMS[claim]})")
+
+
+def _parameter(check: Check, reason: str | None) -> Any:
+    import pytest
+
+    marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
+    return pytest.param(check, id=check.name, marks=marks)
+
+
+def _method(promise: str) -> Any:
+    def test(self: Conformance, check: Check) -> None:
+        __tracebackhide__ = True
+        check(_target(type(self)))
+
+    test.__name__ = f"test_{promise}"
+    test.__qualname__ = f"Conformance.test_{promise}"
+    test.__doc__ = f"The checks of the promise {promise!r}."
+    return test
+
+
+for _promise in PROMISES:
+    setattr(Conformance, f"test_{_promise}", _method(_promise))
+
+_OWN = tuple(name for name in vars(Conformance) if name.startswith(("test_", "pytest_")))
+_KEPT = {name: vars(Conformance)[name] for name in _OWN}
+
+
+def _missing(cls: type[Conformance]) -> str | None:
+    """Why the backend cannot be run here, where that is allowed.
+
+    Raises:
+        MissingFrameworkError: it is not allowed.
+    """
+    try:
+        load_backend(cls.backend)
+    except MissingFrameworkError as error:
+        required = os.environ.get("SURROGATE_REQUIRE", "").replace(",", " ").split()
+        if not cls.optional or cls.backend in required:
+            raise
+        return str(error)
+    return None
+
+
+def refuse_overridden(cls: type[Conformance]) -> None:
+    """Raise if a subclass, or a mixin before it, changes a check.
+
+    Raises:
+        TypeError: it does; says which.
+    """
+    changed = sorted(name for name, kept in _KEPT.items() if getattr(cls, name, None) is not kept)
+    if changed:
+        raise TypeError(
+            f"{cls.__name__} overrides {', '.join(changed)} of surrogate.testing.Conformance. A check may not be "
+            "changed: name what is known to fail, and why, in expected_failures = {'vjp[mod:*]': 'reason'}."
+        )
+
+
+def expected(cls: type[Conformance]) -> dict[str, str]:
+    """Check id -> reason, for the checks that a class expects to fail.
+
+    Raises:
+        TypeError: an entry has no reason.
+    """
+    reasons = cls.__dict__.get("_expected")
+    if reasons is None:
+        reasons = match(cls.expected_failures, _planned(cls), cls.__name__)
+        cls._expected = reasons  # type: ignore[attr-defined]
+    return dict(reasons)
+
+
+def match(patterns: Mapping[str, str], checks: Iterable[Check], owner: str) -> dict[str, str]:
+    """Check id -> reason, for the checks that the patterns name.
+
+    Warns:
+        ConformanceWarning: a pattern names no check.
+
+    Raises:
+        TypeError: a pattern has no reason.
+    """
+    ids, reasons = [check.id for check in checks], {}
+    for pattern, reason in patterns.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise TypeError(f"{owner}: the expected failure {pattern!r} needs a reason, not {reason!r}.")
+        glob = re.compile("".join(_GLOB.get(c, re.escape(c)) for c in pattern))
+        named = [name for name in ids if glob.fullmatch(name)]
+        if not named:
+            warnings.warn(
+                f"{owner}: the expected failure {pattern!r} names no check of this backend.",
+                ConformanceWarning,
+                stacklevel=2,
+            )
+        reasons.update(dict.fromkeys(named, reason))
+    return reasons
+
+
+_GLOB = {"*": ".*", "?": "."}  # brackets are part of an id, not a set of characters
+_plans: dict[int, tuple[Backend, list[Check], Target]] = {}
+
+
+def _plan_of(cls: type[Conformance]) -> tuple[Backend, list[Check], Target]:
+    backend = load_backend(cls.backend)
+    if id(backend) not in _plans:
+        _plans[id(backend)] = backend, plan(backend), Target(backend)
+    return _plans[id(backend)]
+
+
+def _planned(cls: type[Conformance]) -> list[Check]:
+    return _plan_of(cls)[1]
+
+
+def _target(cls: type[Conformance]) -> Target:
+    return _plan_of(cls)[2]
+
+
+def checks(backend: str | Backend) -> Iterator[Check]:
+    """All checks of a backend."""
+    return iter(plan(load_backend(backend)))

@@ -1,0 +1,115 @@
+"""Checks on what is refused, said and counted: errors before anything is installed, warnings, hits, memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import surrogate
+from surrogate._partial import Kind
+from surrogate.testing._cases import Case
+from surrogate.testing._dtypes import numpy_dtype
+from surrogate.testing._failure import CheckFailed, demand, demand_equal
+from surrogate.testing._run import Target
+from surrogate.testing._scope import Meter
+
+
+def errors(target: Target) -> None:
+    """Promise 12: wrong input raises our own error before anything is installed."""
+    meter, backend = Meter(target), target.backend
+    wrong: tuple[tuple[Any, type[Exception]], ...] = (
+        ({"sgin": "identity"}, surrogate.UnknownOpError),
+        ({meter.op: "hardtahn"}, surrogate.UnknownGradientError),
+        ({meter.op: "identity(width=1)"}, surrogate.UnknownParameterError),
+        ({meter.op: "identity("}, surrogate.SpecError),
+        ({meter.op: 3}, surrogate.SurrogateError),
+        ({meter.op: lambda xp, x, *rest: 1.0}, surrogate.FormulaError),
+        ([meter.op], surrogate.SpecError),
+        ({meter.op: "identity", "sgin": "identity"}, surrogate.UnknownOpError),
+    )
+    for make in (surrogate.use, surrogate.override):
+        for rules, kind in wrong:
+            _raises(
+                partial(make, backend, rules), kind, f"{make.__name__}(..., {rules!r})"
+            )
+    demand_equal(dict(backend.state().rules), {}, "the rules in force after refused ones")
+    meter.expect(meter.native, "after refused rules")
+    with surrogate.override(backend, meter.rules(2.0)):
+        meter.expect(2.0, "in an override after refused ones")
+
+
+def unsupported(target: Target, op: str) -> None:
+    """Promise 12: an op the backend cannot do is refused at ``use()``, with the reason."""
+    backend = target.backend
+    try:
+        surrogate.use(backend, {op: lambda xp, x: 2.0}).undo()
+    except surrogate.UnsupportedOpError as error:
+        reason = backend.unsupported.get(op)
+        demand(reason is None or reason in str(error), f"the reason is not in the message: {error}")
+        return
+    raise CheckFailed(f"use() took {op}, which the backend does not list in its ops.")
+
+
+def declared(target: Target) -> None:
+    """What the class says of itself is well formed."""
+    backend = target.backend
+    for name in ("name", "framework"):
+        demand(isinstance(getattr(backend, name, None), str), f"{name} is not set.")
+    demand(backend.ops, "ops is empty.")
+    for op in (*backend.ops, *backend.unsupported):
+        demand(op in surrogate.ops(), f"{op!r} is no known op.")
+    both = sorted(set(backend.unsupported) & set(backend.ops))
+    demand(not both, f"{both} are in ops and in unsupported.")
+    known = {"forward", "vmap", "compile", "second", "residuals"}
+    odd = sorted(set(backend.transforms) - known)
+    demand(not odd, f"transforms has {odd}, which the kit does not know; it knows {sorted(known)}.")
+    missing = [name for name in surrogate._numpy.__all__ if not hasattr(backend.xp, name)]
+    demand(not missing, f"xp lacks {missing}.")
+
+
+def hits(target: Target) -> None:
+    """Promise 12: captures are counted, and an override that captured nothing warns when it ends."""
+    meter = Meter(target)
+    with surrogate.override(target.backend, meter.rules(11.0)) as inner:
+        meter.read()
+        demand(
+            inner.hits[meter.op] >= 1, f"hits is {dict(inner.hits)} after {meter.op} ran under a gradient."
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with surrogate.override(target.backend, meter.rules(13.0)):
+            pass
+    found = [w for w in caught if issubclass(w.category, surrogate.NothingCapturedWarning)]
+    demand(found, "an override that captured nothing did not warn.")
+    demand(meter.op in str(found[0].message), f"the warning does not name {meter.op}: {found[0].message}")
+
+
+def residuals(target: Target, case: Case, dtype: str) -> None:
+    """Promise 9: nothing is kept for a constant, one byte per element for a window, else the inputs."""
+    n = 256
+    rows = ((-1.5, -0.5, 0.25, 2.0), (3.0, -0.25, 0.5, -3.0), (4.0, 4.0, 5.0, 6.0))
+    kind = numpy_dtype(dtype)
+    arity = case.gradient.op.arity
+    inputs = [np.tile(np.array(row), n // 4).astype(kind) for row in rows[:arity]]
+    rule = case.gradient.rule
+    saved = rule.save(surrogate._numpy, inputs)
+    expected = sum(np.asarray(x).nbytes for x in saved)
+    with target.rules({case.op: case.gradient}):
+        got = target.backend.residuals(target.op(case.op), target.put(*inputs))
+    what = {Kind.CONSTANT: "nothing", Kind.MASK: "masks of one byte", Kind.INPUTS: "its inputs"}[rule.kept()]
+    demand_equal(got, expected, f"bytes kept by {case.id} for {n} elements of {dtype}; it should keep {what}")
+
+
+def _raises(call: Callable[[], object], kind: type[Exception], what: str) -> None:
+    try:
+        call()
+    except kind as error:
+        demand(str(error), f"{what} raised {kind.__name__} without a message.")
+        return
+    except Exception as error:
+        raise CheckFailed(f"{what} raised {type(error).__name__}, not {kind.__name__}: {error}") from error
+    raise CheckFailed(f"{what} raised nothing; {kind.__name__} was due.")

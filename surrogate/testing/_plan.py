@@ -1,0 +1,214 @@
+"""Which checks a backend gets: every promise for every op, gradient, dtype and mode it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surrogate._backend import Backend
+from surrogate._listing import ops
+from surrogate._partial import Kind
+from surrogate.testing import _compiled, _contract, _scope, _shapes, _values
+from surrogate.testing._cases import Case, cases
+from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
+from surrogate.testing._run import Target
+
+#: What a backend may claim, and what each means.
+CLAIMS = {
+    "forward": "forward mode",
+    "vmap": "mapping over a new axis",
+    "compile": "compiled functions",
+    "second": "second derivatives",
+    "residuals": "measuring what is kept for backward",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise at one place, ready to run.
+
+    Attributes:
+        promise: which promise: the name of the check function, and of the test method.
+        name: where: ``sign:hardtanh-float32-jit``.
+        function: the check itself; it takes a target and :attr:`arguments`, and raises when the promise is broken.
+        op, gradient, dtype, mode: the same place in parts; empty where it does not apply.
+    """
+
+    promise: str
+    name: str
+    function: Callable[..., None]
+    arguments: tuple[Any, ...]
+    op: str = ""
+    gradient: str = ""
+    dtype: str = ""
+    mode: str = ""
+
+    @property
+    def id(self) -> str:
+        """``vjp[sign:hardtanh-float32-jit]``."""
+        return f"{self.promise}[{self.name}]"
+
+    def __call__(self, target: Target) -> None:
+        """Run it.
+
+        Raises:
+            CheckFailed: the promise is broken; with the failing numbers.
+        """
+        with np.errstate(all="ignore"):  # the points are chosen to overflow
+            self.function(target, *self.arguments)
+
+
+def plan(backend: Backend) -> list[Check]:
+    """All checks of a backend, in the order in which they should be read."""
+    return [
+        Check("contract", "declared", _contract.declared, ()),
+        *_values_checks(backend),
+        *_shape_checks(backend),
+        *_memory_checks(backend),
+        *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
+        *_compiled_checks(backend),
+        Check("contract", "errors", _contract.errors, ()),
+        Check("contract", "hits", _contract.hits, ()),
+        *(
+            Check("unsupported", op, _contract.unsupported, (op,), op=op)
+            for op in ops()
+            if op not in backend.ops
+        ),
+    ]
+
+
+def not_claimed(backend: Backend) -> list[str]:
+    """What the backend does not claim, so that nothing of it was checked."""
+    return [claim for claim in CLAIMS if claim not in backend.transforms]
+
+
+def supported(backend: Backend) -> list[str]:
+    """The backend's ops in the catalogue's order."""
+    return [op for op in ops() if op in backend.ops]
+
+
+def _claimed(backend: Backend, modes: Iterable[Any]) -> list[Any]:
+    return [mode for mode in modes if mode.needs <= backend.transforms]
+
+
+def _values_checks(backend: Backend) -> Iterator[Check]:
+    for op in supported(backend):
+        every = cases(op)
+        for mode in _claimed(backend, REVERSE):
+            for case, dtype in _chosen(backend, every, mode):
+                for check in (_values.value, _values.dtype, _values.vjp, _values.select):
+                    yield _at(check, case, dtype, mode)
+        for mode in _claimed(backend, FORWARD):
+            for case, dtype in _chosen(backend, every, mode):
+                if not case.gradient.upstream:
+                    for check in (_values.value, _values.dtype, _values.jvp):
+                        yield _at(check, case, dtype, mode)
+                elif mode is FORWARD[0] and dtype == backend.dtypes[0]:
+                    yield Check(
+                        "no_forward_mode",
+                        case.id,
+                        _values.no_forward_mode,
+                        (case,),
+                        op=op,
+                        gradient=case.spec,
+                        mode=mode.name,
+                    )
+        yield from _second_checks(backend, every)
+
+
+def _chosen(backend: Backend, every: list[Case], mode: Mode) -> Iterator[tuple[Case, str]]:
+    """Everything in eager modes; where a call compiles or maps, what makes a difference there."""
+    main = [case for case in every if case.main]
+    first = _usual(backend)
+    if not mode.needs & {"compile", "vmap"}:
+        yield from ((case, dtype) for case in main for dtype in backend.dtypes)
+        yield from ((case, first) for case in every if not case.main)
+    elif mode.name in ("jit", "vmap", "forward_of_jit"):
+        yield from ((case, first) for case in main)
+        yield from ((main[0], dtype) for dtype in backend.dtypes if dtype != first)
+    else:
+        yield from ((case, first) for case in _kinds(main))
+
+
+def _kinds(main: list[Case]) -> list[Case]:
+    """One case of each kind: constant, mask, float formula, upstream."""
+    found = {(case.gradient.rule.kept(), case.gradient.upstream): case for case in reversed(main)}
+    return [case for case in main if case in found.values()]
+
+
+def _second_checks(backend: Backend, every: list[Case]) -> Iterator[Check]:
+    exact = next((dtype for dtype in ("float64", "float32") if dtype in backend.dtypes), None)
+    plain = [case for case in every if case.main and not case.gradient.upstream]
+    if exact is None:
+        return
+    for mode in _claimed(backend, SECOND):
+        chosen = plain if mode is SECOND[0] else _kinds(plain)
+        for case in chosen:
+            yield _at(_values.second, case, exact, mode)
+            if case.gradient.op.arity == 1:
+                yield _at(_values.product, case, exact, mode)
+
+
+def _shape_checks(backend: Backend) -> Iterator[Check]:
+    for op in supported(backend):
+        every = [case for case in cases(op) if case.main]
+        names = _shapes.UNARY if every and every[0].gradient.op.arity == 1 else tuple(_shapes.SHAPES)
+        for case in _kinds(every):
+            for name in names:
+                for mode in _claimed(backend, REVERSE[:2]):
+                    if mode is REVERSE[0] or (case is every[0] and name in ("scalar", "matrix_vector")):
+                        yield _at(_shapes.shapes, case, _usual(backend), mode, name)
+        yield Check("integers", op, _shapes.integers, (op,), op=op)
+
+
+def _memory_checks(backend: Backend) -> Iterator[Check]:
+    if "residuals" not in backend.transforms:
+        return
+    for op in supported(backend):
+        for case in cases(op):
+            if case.main:
+                dtype = _usual(backend)
+                yield Check(
+                    "residuals",
+                    f"{case.id}-{dtype}",
+                    _contract.residuals,
+                    (case, dtype),
+                    op=op,
+                    gradient=case.spec,
+                    dtype=dtype,
+                )
+
+
+def _compiled_checks(backend: Backend) -> Iterator[Check]:
+    modes = [mode for mode in _claimed(backend, REVERSE) if "compile" in mode.needs]
+    for mode in modes:
+        for check in (_compiled.off_on_off, _compiled.on_off_on, _compiled.compiled_once):
+            yield Check("compiled", f"{_dashed(check)}-{mode.name}", check, (mode,), mode=mode.name)
+
+
+def _usual(backend: Backend) -> str:
+    return "float32" if "float32" in backend.dtypes else backend.dtypes[0]
+
+
+def _at(check: Callable[..., None], case: Case, dtype: str, mode: Mode | SecondMode, *more: str) -> Check:
+    name = "-".join((case.id, dtype, *more, mode.name))
+    return Check(
+        check.__name__,
+        name,
+        check,
+        (case, dtype, *more, mode),
+        op=case.op,
+        gradient=case.spec,
+        dtype=dtype,
+        mode=mode.name,
+    )
+
+
+def _dashed(check: Callable[..., None]) -> str:
+    return check.__name__.replace("_", "-")
+
+
+__all__ = ["CLAIMS", "FORWARD", "REVERSE", "SECOND", "Check", "Kind", "not_claimed", "plan", "supported"]

@@ -1,0 +1,114 @@
+"""Checks on shapes: scalars, empty arrays, broadcast operands, non-contiguous arrays, integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from surrogate import reference
+from surrogate._listing import op as _op
+from surrogate._sum import broadcast_axes
+from surrogate.testing._cases import Case
+from surrogate.testing._compare import agree, bits, ulps
+from surrogate.testing._dtypes import limits, numpy_dtype
+from surrogate.testing._failure import demand_all, demand_equal
+from surrogate.testing._modes import Mode
+from surrogate.testing._run import Target
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+
+#: One shape per operand; an op takes as many as it has inputs.
+SHAPES: dict[str, tuple[Shape, ...]] = {
+    "scalar": ((), (), ()),
+    "empty": ((0,), (0,), (0,)),
+    "vector": ((3,), (3,), (3,)),
+    "matrix": ((2, 3), (2, 3), (2, 3)),
+    "matrix_vector": ((2, 3), (3,), (3,)),
+    "matrix_scalar": ((2, 3), (), ()),
+    "vector_matrix": ((3,), (2, 3), (2, 3)),
+    "scalar_matrix": ((), (2, 3), (2, 3)),
+    "column_row": ((2, 1), (1, 3), (2, 3)),
+    "transposed": ((3, 2), (3, 2), (3, 2)),
+}
+#: What a single input can have.
+UNARY = ("scalar", "empty", "vector", "matrix", "transposed")
+
+# short binary fractions, so that sums of masks are exact; none is at a tie
+_FIRST = (-1.75, 0.25, 0.75, -0.625, 2.25, 1.125)
+_OTHERS: dict[str, tuple[tuple[float, ...], ...]] = {
+    "clip": ((-1.0, -0.5, -2.0, -1.5, -0.25, -1.25), (1.0, 0.5, 2.0, 1.5, 0.25, 1.25)),
+}
+_OPERAND = (3.0, -0.25, 0.5, -3.0, 0.5, 3.0)
+_UPSTREAM = (1.0, -2.0, 0.5, 1.0, 3.0, -1.0)
+
+
+def shapes(target: Target, case: Case, dtype: str, name: str, mode: Mode) -> None:
+    """Promise 8: results have their operand's shape; the cotangent of a broadcast operand is summed to it."""
+    inputs, g = _arrays(case, dtype, name)
+    call = target.op(case.op)
+    with np.errstate(all="ignore"):
+        try:
+            native = target.take(call(*target.put(*inputs)))
+        except Exception:  # this framework has no such broadcast: nothing to keep
+            return
+    with target.rules({case.op: case.gradient}):
+        value, *found = (
+            target.take(x) for x in mode.run(target.backend, call, target.put(*inputs), target.put(g))
+        )
+    demand_equal(value.shape, native.shape, "the value's shape is not the native one's")
+    demand_all(bits(value) == bits(native), f"the value of {case.op}", {"got": value, "native": native})
+    wide = [x.astype(np.float64) for x in inputs]
+    expected = reference.vjp(case.op, case.gradient, *wide, g=g.astype(np.float64))
+    for i, (label, got) in enumerate(zip(case.gradient.op.inputs, found, strict=True)):
+        demand_equal(got.shape, inputs[i].shape, f"the shape of the derivative for {label}")
+        # a sum is as exact as its terms
+        terms = np.abs(_unsummed(case, wide, g, i))
+        axes = broadcast_axes(g.shape, inputs[i].shape)
+        total = terms.sum(axis=axes).reshape(inputs[i].shape)
+        extra = limits(dtype).spacing(total) * 4 * (got.size < terms.size)
+        good = agree(got, [expected[i]], dtype, ulps(case, dtype), extra)
+        demand_all(good, f"the derivative of {case.id} for {label}", {"got": got, "expected": expected[i]})
+
+
+def integers(target: Target, op: str) -> None:
+    """Promise 8: integer inputs are left alone."""
+    columns = ((-3, -1, 0, 2, 7), (2, 3, -2, 5, 3), (4, 5, 6, 7, 8))
+    inputs = target.put(*(np.array(column, np.int32) for column in columns[: _op(op).arity]))
+    call = target.op(op)
+    native = _outcome(lambda: target.take(call(*inputs)))
+    with target.rules({op: lambda xp, x: 2.0}):
+        found = _outcome(lambda: target.take(call(*inputs)))
+    demand_equal(type(found), type(native), f"{op} of integers, under an override ({found!r}) and natively")
+    if isinstance(native, np.ndarray) and isinstance(found, np.ndarray):
+        demand_equal(found.dtype, native.dtype, f"the dtype of {op} of integers")
+        demand_all(found == native, f"{op} of integers", {"got": found, "native": native})
+
+
+def _outcome(call: Callable[[], Array]) -> Array | Exception:
+    try:
+        return call()
+    except Exception as error:
+        return error
+
+
+def _arrays(case: Case, dtype: str, name: str) -> tuple[list[Array], Array]:
+    kind, shapes = numpy_dtype(dtype), SHAPES[name][: case.gradient.op.arity]
+    others = _OTHERS.get(case.op, (_OPERAND, _OPERAND[::-1]))
+    rows = (_FIRST, *others)
+    inputs = [_fill(row, shape, kind, name) for row, shape in zip(rows, shapes, strict=False)]
+    return inputs, _fill(_UPSTREAM, np.broadcast_shapes(*shapes), kind, name)
+
+
+def _fill(row: tuple[float, ...], shape: Shape, kind: np.dtype[Any], name: str) -> Array:
+    if name == "transposed":  # the same numbers, columns first: not contiguous
+        return np.array(row).reshape(shape[::-1]).astype(kind).T
+    return np.array(row[: int(np.prod(shape))]).reshape(shape).astype(kind)
+
+
+def _unsummed(case: Case, wide: list[Array], g: Array, i: int) -> Array:
+    full = [np.broadcast_to(x, g.shape) for x in wide]
+    return reference.vjp(case.op, case.gradient, *full, g=g.astype(np.float64))[i]

@@ -1,0 +1,27 @@
+"""Every backend keeps every promise.
+
+A framework that is not installed is reported as such; a tox environment names in SURROGATE_REQUIRE what
+must be there.
+"""
+
+from surrogate.testing import Conformance
+
+
+class Ours(Conformance):
+    optional = True
+
+
+class TestAutograd(Ours):
+    backend = "autograd"
+
+
+class TestTorch(Ours):
+    backend = "torch"
+
+
+class TestTensorFlow(Ours):
+    backend = "tensorflow"
+
+
+class TestJax(Ours):
+    backend = "jax"
