@@ -1,0 +1,161 @@
+"""What a gradient looks like in five numbers: mass, peak and where, half-width, evenness.
+
+They are measured on the reference in float64, with NumPy alone: along the op's first input, the others
+held at :data:`surrogate._curve.OTHERS`, at upstream gradient 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from surrogate import reference
+from surrogate._curve import OTHERS
+from surrogate._gradient import Gradient
+
+Floats = npt.NDArray[np.float64]
+Function = Callable[[Floats], Floats]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_EXPONENTS = np.arange(-12.0, 12.0)
+#: Panels that the line is first cut into; narrow around 0, where gradients have their peaks.
+_CUTS = np.concatenate([-(2.0 ** _EXPONENTS[::-1]), [0.0], 2.0**_EXPONENTS])
+_DEEPEST = 60
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Five numbers of a gradient.
+
+    Attributes:
+        mass: its integral over the real line; inf if that diverges, as for ``identity``.
+        peak: its largest value.
+        peak_at: where, to 8 decimals; the point nearest to 0 if there are several.
+        half_width: half the width of the interval around the peak on which it is at least half the
+            peak; inf if it never falls below, 0 if the peak is 0.
+        even: whether g(-x) equals g(x) to the last bit.
+    """
+
+    mass: float
+    peak: float
+    peak_at: float
+    half_width: float
+    even: bool
+
+
+def measure(gradient: Gradient) -> Measures:
+    """Measure a gradient."""
+    g = derivative(gradient)
+    peak_at = _peak_at(g)
+    peak = float(g(np.array([peak_at]))[0])
+    half_width = _half_width(g, peak_at, peak)
+    return Measures(_mass(g), peak, round(peak_at, 8) + 0.0, half_width, _is_even(g))
+
+
+def derivative(gradient: Gradient) -> Function:
+    """The derivative by the first input as a function of it alone."""
+    others = OTHERS.get(gradient.op.name, ())
+    return lambda x: reference.vjp(gradient.op.name, gradient, x, *others)[0]
+
+
+def _samples() -> Floats:
+    near = np.arange(8 * 256 + 1) / 256  # dyadic: the ties of the roundings are among them
+    decimal = np.arange(801) / 100
+    return np.unique(np.concatenate([near, decimal, 2.0**_EXPONENTS, np.logspace(-9, 4, 400)]))
+
+
+def _is_even(g: Function) -> bool:
+    x = _samples()
+    return bool(np.array_equal(g(x), g(-x), equal_nan=True))
+
+
+def _peak_at(g: Function) -> float:
+    x = _samples()
+    candidates = np.concatenate([x, -x])
+    candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
+    best = _highest(g, candidates)
+    reach = 1 / 128
+    while reach > 1e-9:  # a peak between the samples
+        best = _highest(g, np.concatenate([[best], best + np.linspace(-reach, reach, 65)]))
+        reach /= 16
+    return best
+
+
+def _highest(g: Function, x: Floats) -> float:
+    """The first point whose value is the largest, but for rounding."""
+    y = g(x)
+    top = float(np.nanmax(y))
+    return float(x[np.argmax(y >= top - 1e-12 * abs(top))])
+
+
+def _half_width(g: Function, peak_at: float, peak: float) -> float:
+    if peak <= 0:
+        return 0.0
+    return sum(_fall(_along(g, side, peak_at), peak / 2) for side in (-1.0, 1.0)) / 2
+
+
+def _fall(g: Function, level: float) -> float:
+    """The smallest distance at which ``g`` is below ``level``; inf if it never is."""
+    steps = np.concatenate([[0.0], np.logspace(-7, 7, 1500)])
+    below = np.flatnonzero(~(g(steps) >= level))
+    if not below.size:
+        return math.inf
+    inside, outside = steps[below[0] - 1], steps[below[0]]
+    for _ in range(_DEEPEST):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if g(np.array([middle]))[0] >= level else (inside, middle)
+    return float(inside)
+
+
+def _mass(g: Function) -> float:
+    if any(_diverges(_along(g, side)) for side in (-1.0, 1.0)):
+        return math.inf
+    edge = np.array([0.0, 1 / _CUTS[-1]])
+    return _integral(g, _CUTS) + sum(_integral(_tail(_along(g, side)), edge) for side in (-1.0, 1.0))
+
+
+def _along(g: Function, side: float, start: float = 0.0) -> Function:
+    """``g`` as a function of the distance from ``start``, to the left or to the right."""
+    return lambda d: g(start + side * d)
+
+
+def _tail(g: Function) -> Function:
+    """What to integrate from 0 to 1/a in place of ``g`` from a to infinity."""
+    return lambda u: g(1 / u) / (u * u)
+
+
+def _diverges(g: Function) -> bool:
+    """Whether ``x g(x)``, averaged over a period, does not fall between two far places."""
+    period = np.arange(64) / 64
+    near, far = (2.0**k * float(np.mean(np.abs(g(2.0**k + period)))) for k in (15, 30))
+    return far > 0.99 * near > 0
+
+
+def _integral(g: Function, cuts: Floats) -> float:
+    """Gauss-Legendre on panels, each halved until halving changes nothing: a jump ends in a tiny one."""
+    left, right = cuts[:-1], cuts[1:]
+    total, scale = 0.0, 0.0
+    for _ in range(_DEEPEST):
+        middle = (left + right) / 2
+        whole, halves = _panels(g, left, right), _panels(g, left, middle) + _panels(g, middle, right)
+        scale = max(scale, float(np.abs(halves).sum()))
+        rough = np.abs(whole - halves) > 1e-15 * scale
+        total += math.fsum(halves[~rough])
+        if not rough.any():
+            break
+        left, right = (
+            np.concatenate([left[rough], middle[rough]]),
+            np.concatenate([middle[rough], right[rough]]),
+        )
+    return total
+
+
+def _panels(g: Function, left: Floats, right: Floats) -> Floats:
+    half = (right - left)[:, None] / 2
+    x = (left + right)[:, None] / 2 + half * _NODES
+    weighted: Floats = (half * _WEIGHTS * g(x.ravel()).reshape(x.shape)).sum(axis=1)
+    return weighted
