@@ -30,6 +30,7 @@ class Alive:
     def __init__(self, on: Callable[[], None], off: Callable[[], None]) -> None:
         self._on, self._off = on, off
         self._is_on = False
+        self._settling = False
         self._process = False
         self._marks: set[weakref.ref[_Mark]] = set()
         self._mark: contextvars.ContextVar[_Mark | None] = contextvars.ContextVar("surrogate", default=None)
@@ -58,6 +59,12 @@ class Alive:
             self._settle()
 
     def _settle(self) -> None:
-        while self._is_on != (wanted := self._process or bool(self._marks)):
-            self._is_on = wanted
-            (self._on if wanted else self._off)()
+        if self._settling:
+            return  # a mark was collected while we switch: the loop below sees it
+        self._settling = True
+        try:
+            while self._is_on != (wanted := self._process or bool(self._marks)):
+                (self._on if wanted else self._off)()
+                self._is_on = wanted
+        finally:
+            self._settling = False

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import autograd.numpy as anp
-import numpy as np
 
 from surrogate import State
 from surrogate_autograd import _hooks
+from surrogate_autograd._operands import are_real, gather, handles_ufuncs, is_boxed
 from surrogate_autograd._primitive import Captured, captured
-from surrogate_autograd._spellings import Call, Spelling, take_apart
+from surrogate_autograd._spellings import Spelling, take_apart
 from surrogate_autograd._suspend import is_suspended
 from surrogate_autograd._swap import Catcher, Swap, is_stand_in
 
@@ -32,8 +33,8 @@ class Capture:
 
     def __init__(self, state: Callable[[], State], spellings: Iterable[Spelling]) -> None:
         self._state = state
-        self._swaps = [Swap(getattr(anp, spelling.name), self._catcher(spelling)) for spelling in spellings]
-        self._swaps.append(Swap(anp.divmod, self._divmod))
+        self._swaps = [self._swap(spelling.name, partial(self._op, spelling)) for spelling in spellings]
+        self._swaps.append(self._swap("divmod", self._divmod))
 
     def install(self) -> None:
         for swap in self._swaps:
@@ -43,31 +44,34 @@ class Capture:
         for swap in self._swaps:
             swap.remove()
 
-    def _catcher(self, spelling: Spelling) -> Callable[[Catcher], Catcher]:
-        """What an op's function calls while hooks are installed."""
-        function = getattr(anp, spelling.name)
-        raw, op = _hooks.raw(function), spelling.op
+    def _swap(self, name: str, make: Callable[[Catcher], Catcher]) -> Swap:
+        return Swap(getattr(anp, name), _hooks.PRIMITIVE, make)
 
-        def make(native: Catcher) -> Catcher:
-            def catch(*args: Any, **kwargs: Any) -> Array:
-                state = self._state()
-                gradient = state.rules.get(op)
-                if gradient is None or is_suspended() or not _any_box(args, kwargs):
-                    return native(*args, **kwargs)
-                if not is_users_call(sys._getframe(2)):
-                    return native(*args, **kwargs)
-                handled = kwargs.pop(_HANDLED, False)
-                call = take_apart(spelling, args, kwargs)
-                if call is None or not _is_ours(call):
-                    return native(*args, **kwargs, **({_HANDLED: True} if handled else {}))
-                rule = gradient.at(call.decimals)
-                result = captured(Captured(raw, call, rule), *call.operands)
-                state.captured(op)
-                return result
+    def _op(self, spelling: Spelling, native: Catcher) -> Catcher:
+        """What one spelling of an op calls while hooks are installed."""
+        raw, op = _hooks.raw(getattr(anp, spelling.name)), spelling.op
 
-            return catch
+        def catch(*args: Any, **kwargs: Any) -> Array:
+            state = self._state()
+            gradient = state.rules.get(op)
+            if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2)):
+                return native(*args, **kwargs)
+            given = {name: value for name, value in kwargs.items() if name != _HANDLED}
+            call = take_apart(spelling, args, given)
+            if call is None:
+                return native(*args, **kwargs)
+            operands = [gather(x) for x in call.operands]
+            if any(map(handles_ufuncs, operands)):
+                if _HANDLED in kwargs:
+                    raise NotImplementedError  # the box declines; NumPy asks the other operand
+                return native(*args, **kwargs)
+            if not are_real(operands):
+                return native(*args, **kwargs)
+            result = captured(Captured(raw, call, gradient.at(call.decimals)), *operands)
+            state.captured(op)
+            return result
 
-        return make
+        return catch
 
     def _divmod(self, native: Catcher) -> Catcher:
         """``divmod`` is ``floor_divide`` and ``mod``; autograd has no derivative of it."""
@@ -76,12 +80,18 @@ class Capture:
             rules = self._state().rules
             if "mod" not in rules and "floor_divide" not in rules:
                 return native(*args, **kwargs)
-            if is_suspended() or not _any_box(args, kwargs) or not is_users_call(sys._getframe(2)):
+            if not _is_recorded(args, kwargs, sys._getframe(2)):
                 return native(*args, **kwargs)
-            kwargs.pop(_HANDLED, None)
             return anp.floor_divide(*args, **kwargs), anp.mod(*args, **kwargs)
 
         return catch
+
+
+def _is_recorded(args: Iterable[Any], kwargs: Mapping[str, Any], caller: FrameType) -> bool:
+    """Whether a user's call with something that is being differentiated."""
+    if is_suspended() or not (any(map(is_boxed, args)) or any(map(is_boxed, kwargs.values()))):
+        return False
+    return is_users_call(caller)
 
 
 def is_users_call(frame: FrameType | None) -> bool:
@@ -101,15 +111,3 @@ def is_users_call(frame: FrameType | None) -> bool:
 
 
 _PACKAGE = __name__.partition(".")[0] + "."
-
-
-def _any_box(args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
-    return any(map(_hooks.isbox, args)) or any(map(_hooks.isbox, kwargs.values()))
-
-
-def _is_ours(call: Call) -> bool:
-    """Whether all that is differentiated is real and floating, and the rest is real."""
-    boxes = [x for x in call.operands if _hooks.isbox(x)]
-    if not boxes or any(np.asarray(_hooks.getval(x)).dtype.kind != "f" for x in boxes):
-        return False
-    return all(np.asarray(x).dtype.kind in "biuf" for x in call.operands if not _hooks.isbox(x))

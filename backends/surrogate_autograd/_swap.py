@@ -30,12 +30,15 @@ class Swap:
 
     Args:
         function: any Python function.
+        original: its code when nobody catches it.
         make: given a copy of the function that is never caught, returns what to call instead.
     """
 
-    def __init__(self, function: FunctionType, make: Callable[[Catcher], Catcher]) -> None:
+    def __init__(
+        self, function: FunctionType, original: CodeType, make: Callable[[Catcher], Catcher]
+    ) -> None:
         self.function = function
-        self.original: CodeType = function.__code__
+        self.original = original
         native = FunctionType(
             self.original,
             function.__globals__,
