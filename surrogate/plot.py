@@ -23,26 +23,42 @@ from surrogate._gradient import Gradient
 from surrogate._listing import gradients, ops
 from surrogate._measure import derivative
 from surrogate._op import Op
+from surrogate._partial import Kind
 from surrogate._registry import Spec, registry
 
 __all__ = ["gallery", "gradient", "op"]
 
-_REACH = 3.0
+#: How far to draw, a little beyond the last jump; further where the op's own edges are.
+_REACH = {"relu6": 8.25}
+_USUAL_REACH = 3.25
 _FORWARD = "0.55"
-_STYLES = ("-", "--", "-.", ":")
+_PLAIN = "black"
+_COLORS = (
+    "C0",
+    "C1",
+    "C2",
+    "C3",
+    "C4",
+    "C5",
+    "C6",
+    "C8",
+    "C9",
+)  # without C7, which is grey as the forward is
+_STYLES = ("-", "--", "-.", (0, (1, 1)))
 #: Values for the parameters that have no default.
 _REQUIRED = {"clipped": "clipped(lo=-1.5, hi=1.5)"}
 _COLUMNS = 6
 
 
-def gradient(op: str, spec: Spec, *, ax: Any = None, reach: float = _REACH) -> Any:
+def gradient(op: str, spec: Spec, *, ax: Any = None, reach: float | None = None) -> Any:
     """Draw one gradient over its op's forward.
 
     Args:
         op: an op's name.
         spec: a gradient for it.
         ax: matplotlib axes to draw on; new ones if None.
-        reach: draw from -reach to reach. An op's other inputs are held; the title says where.
+        reach: draw from -reach to reach; None: as far as the op's edges ask for. The op's other inputs
+            are held; the title says where.
 
     Returns:
         The matplotlib axes.
@@ -53,15 +69,15 @@ def gradient(op: str, spec: Spec, *, ax: Any = None, reach: float = _REACH) -> A
             as :func:`surrogate.gradient`.
     """
     found = registry.gradient(op, spec)
-    ax = _axes(ax, (6.4, 4.0))
+    ax, reach = _axes(ax, (6.4, 4.0)), _reach(found.op, reach)
     _draw_forward(ax, found.op, reach)
     _draw(ax, branches(derivative(found), reach), color="C0", label=found.spec, linewidth=2)
     _dress(ax, found.op, reach, title=f"{found.op.name}:{found.spec}")
-    ax.legend(loc="best", fontsize="small")
+    ax.legend(handles=_legend(ax), loc="best", fontsize="small")
     return ax
 
 
-def op(op: str, specs: Sequence[Spec] | None = None, *, ax: Any = None, reach: float = _REACH) -> Any:
+def op(op: str, specs: Sequence[Spec] | None = None, *, ax: Any = None, reach: float | None = None) -> Any:
     """Draw several gradients of an op over its forward.
 
     Args:
@@ -77,24 +93,32 @@ def op(op: str, specs: Sequence[Spec] | None = None, *, ax: Any = None, reach: f
     """
     known = registry.op(op)
     found = [registry.gradient(op, spec) for spec in (_all(known) if specs is None else specs)]
-    ax = _axes(ax, (9.0, 5.2))
+    ax, reach = _axes(ax, (9.0, 5.2)), _reach(known, reach)
     _draw_forward(ax, known, reach)
-    colors = extra_module("matplotlib", extra="plot", purpose="surrogate.plot").colormaps["tab10"]
+    by_x = (True, *(False,) * (known.arity - 1))
     for i, one in enumerate(found):
-        style = _STYLES[i // 10 % len(_STYLES)]
-        curve = branches(derivative(one), reach)
-        _draw(ax, curve, color=colors(i % 10), label=one.spec, linewidth=1.5, linestyle=style)
+        style: dict[str, Any] = {
+            "color": _COLORS[i % len(_COLORS)],
+            "linestyle": _STYLES[i % len(_STYLES)],
+            "linewidth": 1.6,
+        }
+        if one.rule.kept(by_x) is Kind.CONSTANT:
+            style |= {"color": _PLAIN, "linestyle": ":", "linewidth": 1.2}
+        if one.name == known.default:
+            style |= {"linestyle": "-", "linewidth": 3.0}
+        _draw(ax, branches(derivative(one), reach), label=one.spec, **style)
     _dress(ax, known, reach, title=f"{known.name}: its value and {len(found)} surrogate gradients")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize="small", frameon=False)
+    ax.legend(
+        handles=_legend(ax), loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize="small", frameon=False
+    )
     return ax
 
 
-def gallery(path: str | Path | None = None, *, reach: float = _REACH) -> Any:
+def gallery(path: str | Path | None = None) -> Any:
     """Draw every gradient of every op on one page, each on axes of its own.
 
     Args:
         path: the file to write, its suffix decides the format; None writes nothing.
-        reach: as for :func:`gradient`.
 
     Returns:
         The matplotlib figure.
@@ -105,25 +129,48 @@ def gallery(path: str | Path | None = None, *, reach: float = _REACH) -> Any:
     figure_module = extra_module("matplotlib.figure", extra="plot", purpose="surrogate.plot")
     found = [(registry.op(name), _all(registry.op(name))) for name in ops()]
     rows = sum(-(-len(specs) // _COLUMNS) for _, specs in found)
-    figure = figure_module.Figure(figsize=(2.5 * _COLUMNS, 2.1 * rows))
-    grid = figure.add_gridspec(rows, _COLUMNS, hspace=0.75, wspace=0.3, left=0.04, right=0.99)
+    figure = figure_module.Figure(figsize=(2.6 * _COLUMNS, 2.1 * rows))
+    grid = figure.add_gridspec(rows, _COLUMNS, hspace=0.75, wspace=0.3, left=0.05, right=0.99, top=0.965)
     row = 0
     for known, specs in found:
         for i, spec in enumerate(specs):
             ax = figure.add_subplot(grid[row + i // _COLUMNS, i % _COLUMNS])
-            _thumbnail(ax, registry.gradient(known.name, spec), reach)
+            _thumbnail(ax, registry.gradient(known.name, spec))
         row += -(-len(specs) // _COLUMNS)
+    figure.legend(handles=_legend(figure.axes[0], gallery=True), loc="upper center", ncols=4, frameon=False)
+    figure.supxlabel("the op's first input (dimensionless)", fontsize="medium", y=0.09)
     if path is not None:
         figure.savefig(path, dpi=110, bbox_inches="tight")
     return figure
 
 
-def _thumbnail(ax: Any, found: Gradient, reach: float) -> None:
+def _thumbnail(ax: Any, found: Gradient) -> None:
+    reach = _reach(found.op, None)
     _draw_forward(ax, found.op, reach, markersize=2.5, linewidth=0.8)
     _draw(ax, branches(derivative(found), reach), color="C0", label=found.spec, linewidth=1.4, markersize=3)
     ax.set_title(f"{found.op.name}\n{found.spec}", fontsize=7)
     ax.tick_params(labelsize=6)
     ax.set_xlim(-reach, reach)
+
+
+def _reach(known: Op, asked: float | None) -> float:
+    return _REACH.get(known.name, _USUAL_REACH) if asked is None else asked
+
+
+def _legend(ax: Any, *, gallery: bool = False) -> list[Any]:
+    """Handles of the labelled lines, and of what the markers mean if there are any."""
+    lines = extra_module("matplotlib.lines", extra="plot", purpose="surrogate.plot")
+    handles: list[Any] = ax.get_legend_handles_labels()[0]
+    if gallery:
+        names = ("the op's value", "the gradient")
+        handles = [
+            lines.Line2D([], [], color=c, label=name) for c, name in zip((_FORWARD, "C0"), names, strict=True)
+        ]
+    if gallery or any(line.get_marker() == "o" for line in ax.lines):
+        mark = {"marker": "o", "linestyle": "none", "color": _PLAIN, "markersize": 5}
+        handles.append(lines.Line2D([], [], **mark, label="value at a jump"))
+        handles.append(lines.Line2D([], [], **mark, markerfacecolor="white", label="limit from one side"))
+    return handles
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:
@@ -148,6 +195,7 @@ def _draw_forward(ax: Any, known: Op, reach: float, **style: Any) -> None:
 def _draw(ax: Any, curve: Branches, *, markersize: float = 5, **style: Any) -> None:
     ax.plot(curve.x, curve.y, **style)
     marks = {"color": style["color"], "linestyle": "none", "marker": "o", "markersize": markersize}
+    marks["zorder"] = style.get("zorder", 2) + 0.1
     sides = [(jump.x, y) for jump in curve.jumps for y in (jump.left, jump.right) if y != jump.at]
     values = [(jump.x, jump.at) for jump in curve.jumps]
     for points, filling in ((sides, "white"), (values, style["color"])):
@@ -159,7 +207,7 @@ def _dress(ax: Any, known: Op, reach: float, *, title: str) -> None:
     held = zip(known.inputs[1:], OTHERS.get(known.name, ()), strict=True)
     at = ", ".join(f"{name} = {value:g}" for name, value in held)
     ax.set_title(title + (f"   ({at})" if at else ""), fontsize="medium")
-    ax.set_xlabel(f"{known.inputs[0]} (in the op's own units)")
-    ax.set_ylabel(f"value, and derivative by {known.inputs[0]}")
+    ax.set_xlabel(f"{known.inputs[0]} (dimensionless)")
+    ax.set_ylabel(f"value, and derivative by {known.inputs[0]} (dimensionless)")
     ax.set_xlim(-reach, reach)
     ax.grid(visible=True, alpha=0.25)
