@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from surrogate import plot as drawing
 from surrogate._extras import extra_module
 from surrogate.cli._target import split
 
@@ -26,5 +27,23 @@ def plot(op: str | None, every: bool, output: Path | None) -> None:
     """
     if (op is None) != every:
         raise click.UsageError("give either an op, as in 'surrogate plot sign', or --all.")
-    target = None if op is None else split(op)
+    target = ("gallery", "") if op is None else split(op)
     extra_module("matplotlib", extra="plot", purpose="surrogate plot")
+    path = output or Path(f"{target[0]}.png")
+    if every:
+        drawing.gallery(path)
+    else:
+        draw(*target, path)
+    click.echo(f"The picture is in {path}.")
+
+
+def draw(op: str, spec: str, path: Path) -> None:
+    """Draw one gradient into a file; all gradients of the op if the spec is empty."""
+    from matplotlib.figure import Figure  # not pyplot: no window, and no figure that stays in memory
+
+    figure = Figure(figsize=(6.4, 4.0) if spec else (9.0, 5.2), layout="constrained")
+    if spec:
+        drawing.gradient(op, spec, ax=figure.add_subplot())
+    else:
+        drawing.op(op, ax=figure.add_subplot())
+    figure.savefig(path, dpi=150)

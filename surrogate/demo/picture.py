@@ -39,7 +39,14 @@ def draw(report: Report) -> Figure:
         axes = figure.add_subplot(grid[row, 1])
         _draw_gradient(axes, gradient)
         if row == len(captured) - 1:
-            axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, columnspacing=1.2)
+            axes.legend(
+                frameon=False,
+                fontsize=9,
+                loc="upper center",
+                bbox_to_anchor=(0.5, -0.16),
+                ncols=3,
+                columnspacing=1.2,
+            )
     return figure
 
 

@@ -8,7 +8,6 @@ import pkgutil
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -144,11 +143,12 @@ def run(
     scope = override(found, {**RULES, **(rules or {})})
     task = make_task(epochs=epochs, seed=seed, compiled=compiled)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some frameworks notice that nothing depends on the weights
-        native = _time(train, task, "native", on_epoch)
-    with scope if scope.rules else nullcontext():
-        surrogate = _time(train, task, "surrogate", on_epoch)
+    native = _train_natively(train, task, "native", on_epoch)
+    if scope.rules:
+        with scope:
+            surrogate = _train(train, task, "surrogate", on_epoch)
+    else:
+        surrogate = _train_natively(train, task, "surrogate", on_epoch)
     return Report(
         backend=found.name,
         framework=found.framework,
@@ -181,7 +181,13 @@ def _model(name: str) -> Train:
     return cast(Train, module.train)
 
 
-def _time(train: Train, task: Task, name: str, on_epoch: OnEpoch) -> Training:
+def _train_natively(train: Train, task: Task, name: str, on_epoch: OnEpoch) -> Training:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some frameworks notice that nothing depends on the weights
+        return _train(train, task, name, on_epoch)
+
+
+def _train(train: Train, task: Task, name: str, on_epoch: OnEpoch) -> Training:
     start = time.perf_counter()
     accuracies, reached = train(task, lambda accuracy: on_epoch(name, accuracy))
     return Training(accuracies, reached, time.perf_counter() - start)

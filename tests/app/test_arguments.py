@@ -1,5 +1,7 @@
 """Bad arguments: status 2, one message with the nearest name, never a traceback."""
 
+import sys
+
 import pytest
 
 BAD = {
@@ -35,7 +37,8 @@ def test_a_bad_argument_ends_with_status_2_and_says_what_is_meant(run, args, mes
 
 
 def test_an_error_that_no_argument_caused_ends_with_status_1(run, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "sklearn.datasets", None)
-    result = run("demo")
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    result = run("demo", "--json")
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: the demo's data needs the package")
+    assert "Error: the demo's data needs the package 'sklearn'" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,34 @@
+"""What is known of a gradient beside its docstring, as lines of a name and a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import surrogate
+from surrogate._gradient import Gradient
+from surrogate._measure import measure
+from surrogate._partial import Kind
+
+_KEPT = {
+    Kind.CONSTANT: "nothing",
+    Kind.MASK: "one boolean byte per element",
+    Kind.INPUTS: "the inputs",
+}
+
+
+def facts(gradient: Gradient) -> Iterator[tuple[str, str]]:
+    """Parameters with their ranges, what is kept for the backward, measures, modes and presets."""
+    for name, parameter in gradient.formula.parameters.items():
+        default = "required" if parameter.default is None else f"default {parameter.default:g}"
+        yield name, f"{gradient.params[name]:g}  ({default}, {parameter.range})"
+    yield "kept for the backward", _KEPT[gradient.rule.kept()]
+    found = measure(gradient)
+    yield "mass", f"{found.mass:.6g}"
+    yield "peak", f"{found.peak:.6g} at {gradient.op.inputs[0]} = {found.peak_at:.6g}"
+    yield "half-width", f"{found.half_width:.6g}"
+    yield "even", "yes" if found.even else "no"
+    if gradient.upstream:
+        yield "modes", "reverse only: it depends on the upstream gradient"
+    for preset, spec in surrogate.presets(gradient.op.name).items():
+        if surrogate.gradient(gradient.op.name, spec).name == gradient.name:
+            yield f"preset {preset}", spec
