@@ -1,0 +1,83 @@
+"""One captured call: the rule it obeys and how its value is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from surrogate_jax._scope import suspend
+
+import surrogate
+
+_MODULES = {"jnp": jnp, "lax": jax.lax, "nn": jax.nn}
+
+
+@dataclass(frozen=True)
+class Native:
+    """JAX's own function for an op, by name: evaluated again for whatever shapes ``vmap`` makes.
+
+    Attributes:
+        module: ``"jnp"``, ``"lax"`` or ``"nn"``.
+        function: its name there.
+        names: keywords of the trailing operands; those before are positional.
+        static: arguments that are no arrays.
+        output: which of several results is meant.
+    """
+
+    module: str
+    function: str
+    names: tuple[str, ...] = ()
+    static: tuple[tuple[str, Any], ...] = ()
+    output: int | None = None
+
+    def __call__(self, *operands: Any) -> Any:
+        """The native value, with every override suspended."""
+        with suspend():
+            if self.module == "lax":
+                operands = _even(operands)
+            split = len(operands) - len(self.names)
+            named = dict(zip(self.names, operands[split:], strict=True))
+            found = getattr(_MODULES[self.module], self.function)(
+                *operands[:split], **named, **dict(self.static)
+            )
+            return found if self.output is None else found[self.output]
+
+    def __repr__(self) -> str:
+        return f"{self.module}.{self.function}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the captured primitive carries. Hashable: a part of jaxprs that JAX compares.
+
+    Attributes:
+        rule: the rule in force when the op was traced.
+        native: how the value is computed.
+        numbers: for each input of the rule the number that stands for it, or None: the next operand.
+    """
+
+    rule: surrogate.Rule
+    native: Native
+    numbers: tuple[float | None, ...]
+
+    def inputs(self, operands: Sequence[Any]) -> list[Any]:
+        """The rule's inputs: operands and numbers."""
+        rest = iter(operands)
+        return [next(rest) if number is None else number for number in self.numbers]
+
+    def needs(self, wanted: Sequence[bool]) -> tuple[bool, ...]:
+        """Which of the rule's inputs want a derivative, from which operands do."""
+        rest = iter(wanted)
+        return tuple(number is None and next(rest) for number in self.numbers)
+
+    def __repr__(self) -> str:
+        return f"{self.native!r} as {self.rule.gradient.id}"
+
+
+def _even(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands of one shape, as ``lax`` wants them; numbers without a shape may stay."""
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in operands))
+    return [x if jnp.shape(x) in ((), shape) else jnp.broadcast_to(x, shape) for x in operands]

@@ -1,0 +1,112 @@
+"""Every private hook in JAX that this backend stands on, and the check that they are there.
+
+Public API is used everywhere else: ``jax.make_user_context``, ``jax.extend.core.Primitive``,
+``jax.interpreters`` and ``jax.extend.source_info_util.register_exclusion``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+from jax.extend import source_info_util
+
+import surrogate
+
+TESTED = "0.7.2, 0.10.2 and 0.12.0"
+
+_ROOT = str(Path(jax.__file__).parent) + os.sep
+#: JAX's private sources; what is called from here is JAX's own doing.
+PRIVATE = _ROOT + "_src" + os.sep
+
+
+class Hook(NamedTuple):
+    """One private thing: where it is, and what would break without it."""
+
+    where: str
+    why: str
+
+
+HOOKS = (
+    Hook("jax:make_user_context", "rules become part of every key JAX caches under (public from 0.7.2)"),
+    Hook("jax.extend.core.primitives:jit_p", "a jnp function is a jit of JAX's own: its bind sees each call"),
+    Hook("jax._src.custom_derivatives:custom_jvp_call_p", "jax.nn.relu is a custom_jvp of JAX's own"),
+    Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
+    Hook("jax.interpreters.ad:is_undefined_primal", "which operands a transpose is asked for"),
+    Hook("jax.interpreters.ad:primitive_jvps", "the derivative of our primitives"),
+    Hook("jax.interpreters.ad:primitive_transposes", "the reverse mode of our primitives"),
+    Hook("jax.interpreters.batching:primitive_batchers", "vmap of our primitives"),
+    Hook("jax.interpreters.mlir:register_lowering", "compilation of our primitives"),
+    Hook("jax.interpreters.mlir:lower_fun", "compilation of our primitives"),
+)
+
+#: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10.
+JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
+
+
+def find(where: str) -> Any:
+    """The object at ``module:attribute``.
+
+    Raises:
+        IncompatibleFrameworkError: it is gone.
+    """
+    module, _, attribute = where.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise incompatible(where) from error
+
+
+def incompatible(what: str) -> surrogate.IncompatibleFrameworkError:
+    """The error that refuses this version of JAX."""
+    return surrogate.IncompatibleFrameworkError(
+        f"the backend 'jax' stands on {what}, which jax {jax.__version__} does not have or does otherwise. "
+        f"Tested with jax {TESTED}."
+    )
+
+
+def check() -> None:
+    """Look for every hook of the table.
+
+    Raises:
+        IncompatibleFrameworkError: one is gone; names it and the tested versions.
+    """
+    for hook in HOOKS:
+        find(hook.where)
+
+
+def primitive(name: str) -> Any:
+    """A primitive of ``jax.lax`` by name."""
+    return find(f"jax.lax:{name}")
+
+
+def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put ``make(original)`` in front of a primitive's ``bind``."""
+    target.bind = make(target.bind)
+
+
+def tracing_for_a_cache() -> bool:
+    """Whether a jaxpr is being made here, by ``jit`` or a control-flow function, that JAX will keep."""
+    return bool(find("jax._src.core:unsafe_am_i_under_a_jit")())
+
+
+def hide_our_frames() -> None:
+    """Let JAX name the user's line, not ours, in jaxprs, errors and HLO metadata."""
+    source_info_util.register_exclusion(str(Path(__file__).parent) + os.sep)
+    core = Path(surrogate.__file__).parent
+    for part in ("_", "catalogue" + os.sep):
+        source_info_util.register_exclusion(str(core) + os.sep + part)
+
+
+def pallas_is_loaded() -> bool:
+    """Whether a Pallas kernel can be around us at all."""
+    return "jax._src.pallas.pallas_call" in sys.modules
+
+
+#: Sources of Pallas: what is traced below a frame of theirs is a kernel.
+PALLAS = PRIVATE + "pallas" + os.sep

@@ -1,0 +1,101 @@
+"""The rules in force, as part of every key JAX caches under.
+
+JAX keeps compiled functions, traces and derivatives under keys that contain its user contexts. Two
+are ours: the process-wide rules, which every thread sees, and what is local to a thread. They are made
+when this module is imported, because making one changes every key: what was compiled before is
+traced once more.
+
+The rules an op obeys are the core's. The two can only disagree where Python switches contexts
+without telling anybody, see :func:`agree`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+from surrogate_jax._hooks import tracing_for_a_cache
+
+import surrogate
+
+#: Nothing is local to this thread: the process-wide rules hold.
+_NOTHING = "process-wide"
+
+_process = jax.make_user_context(default_value=None)
+_local = jax.make_user_context(default_value=_NOTHING)
+
+
+class _Thread(threading.local):
+    suspended = 0
+
+
+_thread = _Thread()
+
+
+def set_process(rules: surrogate.RuleSet) -> None:
+    """Put the process-wide rules into the keys of all threads."""
+    _process.set_global(rules or None)
+
+
+def set_local(rules: surrogate.RuleSet | None) -> None:
+    """Put rules into the keys of this thread; None takes them out."""
+    # entering sets the value; it stays until the next call, there is no block to leave
+    _local(_NOTHING if rules is None else rules or None).__enter__()
+
+
+def suspended() -> bool:
+    """Whether a rule's own functions, or the native op, run in this thread."""
+    return _thread.suspended > 0
+
+
+@contextmanager
+def suspend() -> Iterator[None]:
+    """Run a rule's own functions, or the native op: they never see overrides."""
+    _thread.suspended += 1
+    try:
+        with _local(None):
+            yield
+    finally:
+        _thread.suspended -= 1
+
+
+def in_keys() -> surrogate.RuleSet | None:
+    """The rules that JAX's keys contain in this thread; None when there are none."""
+    local = _local.value
+    return _process.value if local is _NOTHING else local
+
+
+def follow(state: surrogate.State) -> None:
+    """Make the keys of this thread say what ``state`` says."""
+    rules = state.rules or None
+    if in_keys() is not rules:
+        set_local(None if rules is _process.value else state.rules)
+
+
+def agree(state: surrogate.State) -> None:
+    """Check that JAX's keys say what ``state``, in force here, says; repair them where that is enough.
+
+    They differ where a context was switched unseen: a copied context that runs in another thread, an
+    eager asyncio task, a generator closed from elsewhere, ``use()`` in another thread while this
+    one is inside an override.
+
+    Raises:
+        ScopeError: a function is being traced for a cache, under a key that says something else.
+    """
+    if in_keys() is (state.rules or None):
+        return
+    said = in_keys()
+    follow(state)
+    if tracing_for_a_cache():
+        raise surrogate.ScopeError(
+            f"the rules in force here are {_show(state.rules)}, but JAX is tracing a function for its cache "
+            f"under {_show(said)}: this thread runs in a context that was entered elsewhere, or the "
+            "process-wide rules changed inside an override. Enter surrogate.override(...) in the thread or "
+            "task that calls the function. The rules are in step again: calling once more works."
+        )
+
+
+def _show(rules: surrogate.RuleSet | None) -> str:
+    return ", ".join(gradient.id for gradient in rules.values()) if rules else "none"

@@ -1,0 +1,190 @@
+"""Every way JAX spells an op, and how one call of it is read.
+
+A ``jnp`` function is a jit of JAX's own: it is recognised by its name and the file that defines it, and
+read from its jaxpr. A direct ``lax`` call is a primitive. ``jax.nn.relu`` is a custom_jvp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from surrogate_jax._call import Native
+from surrogate_jax._hooks import PRIVATE
+
+import surrogate
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One result of a call, as an op of the catalogue.
+
+    Attributes:
+        op: the op's name.
+        native: how its value is computed from the call's operands.
+        numbers: the rule's inputs that are no operands, see :class:`Call`.
+        decimals: of ``round``.
+    """
+
+    op: str
+    native: Native
+    numbers: tuple[float | None, ...]
+    decimals: int = 0
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A call that spells one op, or several in one function (``divmod``).
+
+    Attributes:
+        operands: in the order of the op's inputs, of the result's dtype; their shapes broadcast.
+        pieces: one for each result.
+    """
+
+    operands: Sequence[Any]
+    pieces: Sequence[Piece]
+
+
+#: jnp functions, by the name of their jit -> the op they are.
+JNP: Mapping[str, str] = {
+    "sign": "sign",
+    "round": "round",
+    "around": "round",
+    "rint": "round",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "fix": "trunc",
+    "remainder": "mod",
+    "mod": "mod",
+    "fmod": "fmod",
+    "floor_divide": "floor_divide",
+    "heaviside": "heaviside",
+    "clip": "clip",
+    "abs": "abs",
+    "absolute": "abs",
+    "fabs": "abs",
+}
+
+#: jnp functions with several results -> for each the op and the numbers among its inputs.
+SEVERAL: Mapping[str, tuple[tuple[str, tuple[float | None, ...]], ...]] = {
+    "divmod": (("floor_divide", (None, None)), ("mod", (None, None))),
+    "modf": (("fmod", (None, 1.0)), ("trunc", (None,))),
+}
+
+#: Primitives of direct lax calls -> the op, the lax function, and its operands' keywords.
+LAX: Mapping[str, tuple[str, str]] = {
+    "sign_p": ("sign", "sign"),
+    "round_p": ("round", "round"),
+    "floor_p": ("floor", "floor"),
+    "ceil_p": ("ceil", "ceil"),
+    "rem_p": ("fmod", "rem"),
+    "clamp_p": ("clip", "clamp"),
+    "abs_p": ("abs", "abs"),
+}
+
+#: jax.nn functions that are a custom_jvp.
+NN: Mapping[str, str] = {"relu": "relu", "relu6": "relu6"}
+
+#: Names of all functions above, by the folder that defines them: for jax_disable_jit.
+FUNCTIONS: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    PRIVATE + "numpy": {**JNP, **{name: tuple(op for op, _ in found) for name, found in SEVERAL.items()}},
+    PRIVATE + "nn": NN,
+}
+
+
+def ops_of_jit(name: str, source: str | None) -> tuple[str, ...]:
+    """The ops that a jit spells, by its name and the source of its function; none if it is not JAX's."""
+    if PRIVATE + "numpy" not in (source or ""):
+        return ()
+    if name in JNP:
+        return (JNP[name],)
+    return tuple(op for op, _ in SEVERAL.get(name, ()))
+
+
+def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
+    """Read a call of a jnp function; None if it is not on real floating numbers."""
+    name, jaxpr = params["name"], params["jaxpr"]
+    dtype = jaxpr.out_avals[0].dtype
+    if not _is_real(dtype) or not any(_is_real(jnp.result_type(x)) for x in args):
+        return None
+    if name == "clip":
+        return _read_clip(args, jaxpr.jaxpr.debug_info.arg_names, dtype)
+    operands = _in_dtype(args, dtype)
+    if name in SEVERAL:
+        return Spelled(
+            operands,
+            [
+                Piece(op, Native("jnp", name, output=output), numbers)
+                for output, (op, numbers) in enumerate(SEVERAL[name])
+            ],
+        )
+    decimals = _decimals(jaxpr.jaxpr) if name in ("round", "around") else 0
+    static = (("decimals", decimals),) if decimals else ()
+    native = Native("jnp", name, static=static)
+    return Spelled(operands, [Piece(JNP[name], native, (None,) * len(operands), decimals)])
+
+
+def read_lax(name: str) -> Callable[[Sequence[Any], Mapping[str, Any]], Spelled | None]:
+    """The reader of direct calls of a lax primitive."""
+    op, function = LAX[name]
+
+    def read(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
+        if not all(_is_real(jnp.result_type(x)) for x in args):
+            return None
+        if op == "clip":
+            lo, x, hi = args
+            return Spelled(
+                [x, lo, hi], [Piece(op, Native("lax", function, names=("x", "min", "max")), (None,) * 3)]
+            )
+        static = (("rounding_method", params["rounding_method"]),) if op == "round" else ()
+        return Spelled(args, [Piece(op, Native("lax", function, static=static), (None,) * len(args))])
+
+    return read
+
+
+def read_nn(name: str, args: Sequence[Any]) -> Spelled | None:
+    """Read a call of ``jax.nn.relu`` or ``relu6``."""
+    if not all(_is_real(jnp.result_type(x)) for x in args):
+        return None
+    return Spelled(args, [Piece(NN[name], Native("nn", name), (None,))])
+
+
+def _read_clip(args: Sequence[Any], names: Sequence[str], dtype: Any) -> Spelled:
+    """Keywords arrive sorted, and a bound that is None does not arrive at all."""
+    order = ("arr", "min", "max")
+    given = dict(zip(names, _in_dtype(args, dtype), strict=True))
+    present = [name for name in order if name in given]
+    missing = (None, -math.inf, math.inf)
+    numbers = tuple(None if name in given else number for name, number in zip(order, missing, strict=True))
+    native = Native("jnp", "clip", names=tuple(present[1:]))
+    return Spelled([given[name] for name in present], [Piece("clip", native, numbers)])
+
+
+def _decimals(jaxpr: Any) -> int:
+    """``decimals`` of ``jnp.round``: it multiplies by 10**decimals, a constant in its jaxpr."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "mul":
+            factor = float(eqn.invars[1].val)
+            if not 0 < factor < math.inf:
+                raise surrogate.UnsupportedOpError(
+                    "the backend 'jax' cannot override jnp.round with so many decimals: the scale "
+                    f"10**decimals is {factor} in this dtype."
+                )
+            return round(math.log10(factor))
+        if eqn.primitive.name == "jit":
+            return _decimals(eqn.params["jaxpr"].jaxpr)
+    return 0
+
+
+def _in_dtype(args: Sequence[Any], dtype: Any) -> list[Any]:
+    """The operands in the result's dtype. One that has it already keeps its weak type."""
+    return [x if jnp.result_type(x) == dtype else lax.convert_element_type(x, dtype) for x in args]
+
+
+def _is_real(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.floating))
