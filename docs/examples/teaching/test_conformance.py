@@ -1,0 +1,5 @@
+import surrogate.testing
+
+
+class TestTinytape(surrogate.testing.Conformance):
+    backend = "tinytape"
