@@ -44,4 +44,4 @@ def presets(op: str) -> dict[str, str]:
     Raises:
         UnknownOpError: with the nearest name and all known names.
     """
-    return registry.presets(op)
+    return {name: preset.spec for name, preset in registry.presets(op).items()}

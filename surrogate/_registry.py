@@ -18,6 +18,7 @@ from surrogate._errors import (
 from surrogate._formula import Formula, Function, read_formula
 from surrogate._gradient import Gradient, make
 from surrogate._op import Op
+from surrogate._preset import Preset
 from surrogate._spec import NATIVE, parse
 from surrogate._suggest import unknown
 
@@ -31,14 +32,20 @@ Spec = str | Gradient | Function
 
 
 class Registry:
-    """Ops and formulas. Plugin packs are loaded on the first look-up that asks for all names."""
+    """Ops and formulas.
+
+    The catalogue is imported on the first look-up, plugin packs on the first that asks for all names
+    or finds none: ``import surrogate`` evaluates nothing.
+    """
 
     def __init__(self) -> None:
         self._ops: dict[str, Op] = {}
         self._formulas: dict[str, dict[str, Formula]] = {}
-        self._presets: dict[str, dict[str, str]] = {}
+        self._presets: dict[str, dict[str, Preset]] = {}
         self._specs: dict[tuple[str, str], Gradient] = {}
+        self.complete = False  # the catalogue sets it when all of it is registered
         self._load_packs: Callable[[], None] | None = None
+        self._loading = False
         self._lock = threading.RLock()
 
     # -- ops ---------------------------------------------------------------------------------
@@ -62,6 +69,7 @@ class Registry:
         Raises:
             UnknownOpError: with the nearest name and all known names.
         """
+        self._catalogue()
         found = self._ops.get(name) if isinstance(name, str) else None
         if found is None:
             self._packs()
@@ -72,6 +80,7 @@ class Registry:
 
     def ops(self) -> list[Op]:
         """All ops, in the order of the catalogue."""
+        self._catalogue()
         self._packs()
         return list(self._ops.values())
 
@@ -109,9 +118,17 @@ class Registry:
             self._specs.clear()
         return formula
 
-    def add_preset(self, op: str, name: str, spec: str) -> None:
-        """Let ``name`` (``library:name``) stand for the gradient that ``spec`` names."""
-        self._presets[self.op(op).name][name] = spec
+    def add_preset(self, op: str, name: str, spec: str, note: str = "") -> None:
+        """Let ``name`` (``library:name``) stand for the gradient that ``spec`` names.
+
+        Raises:
+            DuplicateNameError: it stands for another spec.
+        """
+        preset = Preset(self.op(op).name, name, spec, note)
+        with self._lock:
+            known = self._presets[preset.op].setdefault(name, preset)
+        if known.spec != spec:
+            raise DuplicateNameError(f"the preset {name!r} for {op!r} already stands for {known.spec!r}.")
 
     def formula(self, op: str, name: str) -> Formula:
         """The formula of this op and name.
@@ -132,8 +149,8 @@ class Registry:
         self._packs()
         return dict(self._formulas[self.op(op).name])
 
-    def presets(self, op: str) -> dict[str, str]:
-        """The presets of an op: their names, and the specs they stand for."""
+    def presets(self, op: str) -> dict[str, Preset]:
+        """The presets of an op by name."""
         self._packs()
         return dict(self._presets[self.op(op).name])
 
@@ -175,7 +192,7 @@ class Registry:
             self._packs()
         preset = self._presets[op.name].get(name)
         if preset is not None:
-            name, defaults = parse(preset)
+            name, defaults = parse(preset.spec)
             given = {**defaults, **given}
         found = make(self.formula(op.name, name), given)
         if len(self._specs) >= _REMEMBERED:  # a sweep over slopes must not grow for ever
@@ -187,10 +204,21 @@ class Registry:
         """What to call before the first look-up that needs the names of plugin packs."""
         self._load_packs = load
 
+    def _catalogue(self) -> None:
+        # the import system makes other threads wait here, and lets the catalogue's own look-ups through
+        if not self.complete:
+            importlib.import_module("surrogate.catalogue")
+
     def _packs(self) -> None:
-        load, self._load_packs = self._load_packs, None
-        if load is not None:
-            load()
+        if self._load_packs is None:
+            return
+        with self._lock:
+            if self._load_packs is not None and not self._loading:
+                self._loading = True  # a pack that looks something up must not load the packs again
+                try:
+                    self._load_packs()
+                finally:
+                    self._load_packs, self._loading = None, False
 
 
 registry = Registry()

@@ -7,8 +7,8 @@ backends.
 
 from surrogate import _ops as _ops  # the ops come first: gradients are registered for them
 from surrogate._registry import registry
-from surrogate.catalogue import bounded, heaviside, modular, rounding, sign, spiking_windows
+from surrogate.catalogue import bounded, heaviside, modular, presets, rounding, sign, spiking_windows
 
-__all__ = ["bounded", "heaviside", "modular", "rounding", "sign", "spiking_windows"]
+__all__ = ["bounded", "heaviside", "modular", "presets", "rounding", "sign", "spiking_windows"]
 
 registry.complete = True
