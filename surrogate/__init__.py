@@ -72,4 +72,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("surrogate-gradients")
+    if name == "plot":
+        from importlib import import_module
+
+        return import_module("surrogate.plot")
     raise AttributeError(f"module 'surrogate' has no attribute {name!r}")
