@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
@@ -10,8 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from surrogate._extras import extra_module
 from surrogate.cli._console import print_json, progress, results
+from surrogate.cli._picture import FILE, check_file
 from surrogate.cli._rules import read_rules
 from surrogate.demo.runner import Report, run
 
@@ -31,7 +33,7 @@ from surrogate.demo.runner import Report, run
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and draw only with --output.")
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=FILE,
     help="The picture's file.  [default: surrogate-demo.png]",
 )
 def demo(
@@ -51,7 +53,7 @@ def demo(
     if output is None and not as_json:
         output = Path("surrogate-demo.png")
     if output is not None:
-        extra_module("matplotlib", extra="demo", purpose="the demo's picture")
+        check_file(output, extra="demo", purpose="the demo's picture")
     bars = Progress(
         TextColumn("{task.description:<9}"),
         BarColumn(),
@@ -60,7 +62,7 @@ def demo(
         console=progress(),
         disable=as_json,
     )
-    with bars:
+    with bars, redirect_stdout(sys.stderr):  # a framework that prints must not end up in the results
         tasks = {
             name: bars.add_task(name, total=epochs, accuracy=0.0, start=False)
             for name in ("native", "surrogate")

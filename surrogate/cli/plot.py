@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from surrogate import plot as drawing
-from surrogate._extras import extra_module
+from surrogate.cli._picture import FILE, check_file
 from surrogate.cli._target import split
 
 
@@ -17,7 +17,7 @@ from surrogate.cli._target import split
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=FILE,
     help="The file; its suffix decides the format.  [default: OP.png, or gallery.png]",
 )
 def plot(op: str | None, every: bool, output: Path | None) -> None:
@@ -28,8 +28,8 @@ def plot(op: str | None, every: bool, output: Path | None) -> None:
     if (op is None) != every:
         raise click.UsageError("give either an op, as in 'surrogate plot sign', or --all.")
     target = ("gallery", "") if op is None else split(op)
-    extra_module("matplotlib", extra="plot", purpose="surrogate plot")
     path = output or Path(f"{target[0]}.png")
+    check_file(path, extra="plot", purpose="surrogate plot")
     if every:
         drawing.gallery(path)
     else:

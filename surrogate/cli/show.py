@@ -12,21 +12,19 @@ from rich.table import Table
 
 import surrogate
 from surrogate._curve import OTHERS, curve
-from surrogate._extras import extra_module
 from surrogate._gradient import Gradient
 from surrogate._registry import registry
 from surrogate.cli._chart import chart
 from surrogate.cli._console import results
 from surrogate.cli._facts import facts
+from surrogate.cli._picture import FILE, check_file
 from surrogate.cli._target import split
 from surrogate.cli.plot import draw
 
 
 @click.command()
 @click.argument("gradient")
-@click.option(
-    "--png", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Draw into a file."
-)
+@click.option("--png", type=FILE, help="Draw into a file.")
 def show(gradient: str, png: Path | None) -> None:
     """Show a gradient, named as in sign:hardtanh or 'sign:hardtanh(width=2)'.
 
@@ -39,7 +37,7 @@ def show(gradient: str, png: Path | None) -> None:
         return
     found = surrogate.gradient(op, spec)
     if png is not None:
-        extra_module("matplotlib", extra="plot", purpose="--png")
+        check_file(png, extra="plot", purpose="--png")
     _print(found, console)
     if png is None:
         _print_curve(found, console)

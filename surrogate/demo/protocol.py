@@ -88,7 +88,7 @@ class Train(Protocol):
     """The one function of a model file."""
 
     def __call__(self, task: Task, on_epoch: Callable[[float], None]) -> tuple[list[float], float]:
-        """Train the network.
+        """Train the network. Nothing is printed.
 
         Args:
             task: data, start and settings.

@@ -20,6 +20,19 @@ def run():
 
 
 @pytest.fixture
+def toy_backend(monkeypatch):
+    """The name of a backend that loads and does nothing."""
+    from surrogate_autograd import AutogradBackend
+
+    from surrogate import _plugins
+
+    toy = AutogradBackend()
+    toy.name = "toy"
+    monkeypatch.setitem(_plugins._loaded, "toy", toy)
+    return "toy"
+
+
+@pytest.fixture
 def plugins(tmp_path):
     """A folder of fake installed distributions, and commands that see them in a process of their own."""
     return Plugins(tmp_path / "site")

@@ -17,12 +17,17 @@ BAD = {
     "nothing-to-plot": (["plot"], "give either an op"),
     "op-and-all-to-plot": (["plot", "sign", "--all"], "give either an op"),
     "backend-to-check": (["check", "autogrd"], "did you mean 'autograd'?"),
+    "op-to-check": (["check", "autograd", "--op", "sgn"], "did you mean 'sign'?"),
+    "promise-to-check": (["check", "autograd", "--promise", "vpj"], "did you mean 'vjp'"),
     "backend-for-demo": (["demo", "--backend", "autogrd"], "did you mean 'autograd'?"),
     "op-for-demo": (["demo", "--rules", "sing=tanh"], "did you mean 'sign'?"),
     "gradient-for-demo": (["demo", "--rules", "sign=tahn"], "did you mean 'tanh'"),
     "rule-without-equals": (["demo", "--rules", "sign"], "not of the form op=gradient"),
     "no-compiler": (["demo", "--compile"], "the backend 'autograd' has no compiler"),
     "no-epochs": (["demo", "--epochs", "0"], "0 is not in the range"),
+    "folder-of-picture": (["demo", "--output", "no/such/folder/a.png"], "'no/such/folder' does not exist"),
+    "format-of-picture": (["plot", "sign", "-o", "a.docx"], "'a.docx' must end in one of: "),
+    "picture-of-show": (["show", "sign:tanh", "--png", "no/such/a.png"], "'no/such' does not exist"),
     "option": (["demo", "--epoch", "3"], "--epochs"),
 }
 

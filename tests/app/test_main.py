@@ -46,3 +46,22 @@ def test_a_terminal_without_unicode_gets_a_replacement(plugins):
     done = plugins.python("-c", code)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("sign:hardtanh(width=1.0)\n")
+
+
+def test_a_broken_backend_is_one_message(plugins):
+    plugins.add("some-plugin", "surrogate.backends", "bad", "raise RuntimeError('out of order')")
+    done = plugins.surrogate("demo", "--backend", "bad", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the backend 'bad' (from some-plugin 1.2) is broken: RuntimeError: out of order" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_backend_without_a_network_is_told_with_those_that_have_one(run, toy_backend):
+    result = run("demo", "--backend", toy_backend, "--json")
+    assert result.exit_code == 2
+    assert "unknown network 'toy' of the demo" in result.stderr
+    assert "autograd" in result.stderr
+
+
+def test_python_m_is_the_command(plugins):
+    assert plugins.python("-m", "surrogate", "--version").stdout == plugins.surrogate("--version").stdout

@@ -1,0 +1,49 @@
+"""surrogate check: the conformance kit from the command line."""
+
+import json
+
+import pytest
+
+import surrogate
+
+
+def test_a_sound_backend_ends_with_status_0_and_its_counts(run):
+    result = run("check", "autograd", "--op", "floor", "--promise", "vjp")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("autograd (autograd ")
+    assert "passed" in result.stdout
+
+
+def test_json_is_the_report(run):
+    result = run("check", "autograd", "--op", "floor", "--promise", "vjp", "--json")
+    report = json.loads(result.stdout)
+    assert report["ok"] is True
+    assert report["counts"]["passed"] > 0
+    assert set(report["matrix"]) == {"floor"}
+
+
+@pytest.fixture
+def lying(monkeypatch, toy_backend):
+    """A backend whose cotangents are all one and a half times too large."""
+    toy = surrogate.load_backend(toy_backend)
+    grad = toy.grad
+
+    def wrong(f, inputs, g):
+        value, cotangents = grad(f, inputs, g)
+        return value, tuple(1.5 * c for c in cotangents)
+
+    monkeypatch.setattr(toy, "grad", wrong)
+    return toy_backend
+
+
+def test_a_broken_promise_ends_with_status_1_and_its_numbers(run, lying):
+    result = run("check", lying, "--op", "floor", "--promise", "vjp")
+    assert result.exit_code == 1
+    assert "failed: vjp[floor:identity" in result.stdout
+    assert "more lines: --all prints them." in result.stdout
+
+
+def test_all_failures_are_printed_on_request(run, lying):
+    result = run("check", lying, "--op", "floor", "--promise", "vjp", "--all")
+    assert result.exit_code == 1
+    assert "--all prints them" not in result.stdout
