@@ -1,0 +1,50 @@
+"""The backend for TensorFlow and Keras, and TensorFlow 1's ``gradient_override_map`` alive again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+import surrogate
+
+from surrogate_tensorflow._backend import TensorFlowBackend
+from surrogate_tensorflow._override_map import override_map
+
+__all__ = ["TensorFlowBackend", "gradient_override_map", "surrogate_backend"]
+
+
+@surrogate.hookimpl
+def surrogate_backend(name: str) -> TensorFlowBackend | None:
+    """The backend, if it is asked for by its name."""
+    return TensorFlowBackend() if name == "tensorflow" else None
+
+
+def gradient_override_map(op_type_map: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Give ops of these types the gradients registered under these names, inside the block.
+
+    What ``tf.Graph.gradient_override_map`` did in TensorFlow 1, but in eager mode, in ``tf.function``, in
+    Keras and under every tape::
+
+        @tf.RegisterGradient("QuantizeGrad")
+        def quantize_grad(op, grad):
+            return tf.where(tf.abs(op.inputs[0]) <= 1.0, grad, 0.0)
+
+        with gradient_override_map({"Sign": "QuantizeGrad"}):
+            model.fit(x, y)
+
+    It is in force in this thread or async task only; blocks nest and the inner one wins; an op type in it
+    wins over :func:`surrogate.override`. Only ops with a floating output are affected. Composite functions
+    are seen through to the op types they are made of.
+
+    Args:
+        op_type_map: op type as in ``tf.raw_ops`` (``"Sign"``) -> name given to ``tf.RegisterGradient``. The
+            function takes ``(op, *upstream)`` with ``op.inputs``, ``op.outputs`` and ``op.get_attr`` and
+            returns a tensor (or None) for each input.
+
+    Raises:
+        UnknownOpError: TensorFlow has no such op type; says which is meant.
+        UnknownGradientError: nothing is registered under such a name.
+    """
+    backend = surrogate.load_backend("tensorflow")
+    assert isinstance(backend, TensorFlowBackend)
+    return override_map(backend.scope, op_type_map)

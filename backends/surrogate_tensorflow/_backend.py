@@ -1,0 +1,77 @@
+"""The backend for TensorFlow and Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import surrogate
+import tensorflow as tf
+
+from surrogate_tensorflow import _composites, _hooks, _install, _kit, _namespace, _types
+from surrogate_tensorflow._ops import OPS
+from surrogate_tensorflow._scope import Scope
+
+Array = Any
+
+
+class TensorFlowBackend(surrogate.Backend):
+    """Makes TensorFlow's ops obey rules: eager, in graphs, in compiled functions and in Keras."""
+
+    name = "tensorflow"
+    framework = "tensorflow"
+    tested = _hooks.TESTED
+    ops = OPS
+    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
+    dtypes = ("float16", "bfloat16", "float32", "float64")
+    subnormals = False
+    xp = _namespace
+
+    def __init__(self) -> None:
+        self.scope = Scope(self, lambda on: self._switch(on))
+        _composites.install(self)
+        self._switch = _install.switcher(self)
+        _install.install(self)
+
+    def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
+        """The rules have changed; hooks that cost something are in while any are in force anywhere."""
+        self.scope.rules_changed(rules, scope)
+
+    def classic(self, name: str, node: Any) -> Any:
+        """The registered gradient ``name`` as a backward function of ``node``, run with no rules."""
+        return self.scope.bound(self.scope.nothing, _types.classic(name, node))
+
+    # -- for the conformance kit ---------------------------------------------------------------
+
+    def asarray(self, x: Any) -> Array:
+        """A constant."""
+        return tf.constant(x)
+
+    def numpy(self, x: Array) -> Any:
+        """The values."""
+        return np.asarray(x)
+
+    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
+        """The function of ``tf``, or of Keras where TensorFlow has none."""
+        return _kit.spelling(op, **attributes)(*inputs, **attributes)
+
+    def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """A tape; unconnected inputs get zeros."""
+        return _kit.reverse(f, inputs, g)
+
+    def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """A ForwardAccumulator."""
+        return _kit.forward(f, inputs, tangents)
+
+    def compile(self, f: Any) -> Any:
+        """``tf.function``."""
+        return tf.function(f, autograph=False)
+
+    def vmap(self, f: Any) -> Any:
+        """``tf.vectorized_map``, without falling back to a loop."""
+        return _kit.vectorized(f)
+
+    def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
+        """Bytes of the tensors that a tape holds after the inputs are gone."""
+        return _kit.kept_bytes(f, inputs)

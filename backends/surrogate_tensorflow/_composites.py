@@ -1,0 +1,162 @@
+"""Functions of TensorFlow and Keras that are made of several ops.
+
+Some of them *are* one op of ours (``tf.clip_by_value`` is ``clip``, ``keras.ops.trunc`` is ``trunc``): they
+get one gradient as a unit. All others keep their native gradient as a unit: a straight-through ``floor``
+must not change ``keras.ops.quantile``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from surrogate_tensorflow import _eager, _graph, _native
+from surrogate_tensorflow._ops import CARRIER
+from surrogate_tensorflow._recording import unrecorded, wanted
+from surrogate_tensorflow._scope import Situation
+from surrogate_tensorflow._swap import Swap
+
+if TYPE_CHECKING:
+    from surrogate_tensorflow._backend import TensorFlowBackend
+
+Tensor = Any
+_TNP = "tensorflow.python.ops.numpy_ops"
+_KERAS = "keras.src.backend.tensorflow.numpy"
+
+_swaps: list[Swap] = []
+
+
+def install(backend: TensorFlowBackend) -> None:
+    """Find the functions. Those that this version of the framework does not have are left out."""
+    unit = Unit(backend)
+    wanted_swaps: list[tuple[str, str, Callable[..., Any]]] = [
+        ("tensorflow.python.ops.clip_ops", "clip_by_value", unit.clip_by_value),
+        (f"{_TNP}.np_math_ops", "clip", unit.tnp_clip),
+        (f"{_TNP}.np_math_ops", "fix", unit.of("trunc")),
+        (f"{_TNP}.np_math_ops", "heaviside", unit.of("heaviside")),
+        (f"{_TNP}.np_array_ops", "around", unit.rounded),
+        (_KERAS, "trunc", unit.of("trunc")),
+        (_KERAS, "heaviside", unit.of("heaviside")),
+        (_KERAS, "fmod", unit.of("fmod")),
+        (_KERAS, "round", unit.rounded),
+    ]
+    wanted_swaps += [(module, name, unit.native) for module, names in _native.FUNCTIONS for name in names]
+    for module, name, handler in wanted_swaps:
+        try:
+            _swaps.append(Swap(module, name, handler))
+        except (ImportError, LookupError):
+            continue
+
+
+def switch(on: bool) -> None:
+    """Put the handlers in, or take them out."""
+    for swap in _swaps:
+        swap.switch(on)
+
+
+class Unit:
+    """Runs a composite as one op."""
+
+    def __init__(self, backend: TensorFlowBackend) -> None:
+        self._backend = backend
+
+    def native(self, native: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A composite whose parts are not the user's: no rule reaches them."""
+        scope = self._backend.scope
+        if scope.paused:
+            return native(*args, **kwargs)
+        here = scope.here()
+        inside = (
+            scope.exactly(Situation(scope.nothing.state, here.types)) if here.types else scope.paused_block()
+        )
+        with inside:
+            return native(*args, **kwargs)
+
+    def of(self, op: str) -> Callable[..., Any]:
+        """The handler of a function that takes exactly the op's inputs."""
+
+        def handler(native: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
+            operands = (*inputs, *named.values())
+            return self._run(op, operands, lambda: native(*inputs, **named))
+
+        return handler
+
+    def clip_by_value(
+        self, native: Callable[..., Any], t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
+    ) -> Any:
+        """``tf.clip_by_value``, which everything that clips in Keras ends in."""
+        if isinstance(t, tf.IndexedSlices):
+            values = self.clip_by_value(native, t.values, clip_value_min, clip_value_max, name)
+            return tf.IndexedSlices(values, t.indices, t.dense_shape)
+        operands = (t, clip_value_min, clip_value_max)
+        return self._run("clip", operands, lambda: native(*operands, name=name))
+
+    def tnp_clip(self, native: Callable[..., Any], a: Any, a_min: Any = None, a_max: Any = None) -> Any:
+        """``tf.experimental.numpy.clip``, whose bounds may be None."""
+        bounds = (-math.inf if a_min is None else a_min, math.inf if a_max is None else a_max)
+        return self._run("clip", (a, *bounds), lambda: native(a, a_min, a_max))
+
+    def rounded(self, native: Callable[..., Any], x: Any, decimals: int = 0) -> Any:
+        """``round`` with decimals, which TensorFlow has not."""
+        return self._run("round", (x,), lambda: native(x, decimals), decimals)
+
+    def _run(
+        self, op: str, operands: Sequence[Any], native: Callable[[], Tensor], decimals: int = 0
+    ) -> Tensor:
+        """The native value, with the rule of ``op`` from the operands to it."""
+        here = self._backend.scope.here()
+        gradient = here.state.rules.get(op)
+        if gradient is None:
+            return self.native(native)
+        eager = tf.executing_eagerly()
+        with self._backend.scope.paused_block(), unrecorded():
+            value = native()
+        if not (tf.is_tensor(value) and value.dtype.is_floating):
+            return self.native(native)
+        inputs = [_as_operand(x, value.dtype) for x in operands]
+        rule = gradient.at(decimals)
+        if not eager:
+            needs = tuple(not isinstance(x, int | float) for x in operands)
+            return self._carry(value, inputs, op, rule, here, needs)
+        needs = wanted(inputs)
+        if any(needs):
+            _eager.attach(self._backend, op, here.state, rule, CARRIER, inputs, [value], needs)
+        return value
+
+    def _carry(
+        self,
+        value: Tensor,
+        inputs: Sequence[Tensor],
+        op: str,
+        rule: Any,
+        here: Situation,
+        needs: tuple[bool, ...],
+    ) -> Tensor:
+        """Put the value through a node that carries the rule and has all inputs at hand."""
+        inputs = [_with_rank(x, value.shape.rank) for x in inputs]
+        with self._backend.scope.paused_block(), unrecorded():
+            carried = tf.identity_n([value, *inputs])
+        node = carried[0].op
+        _graph.mark(self._backend, node, op, rule, here.state, needs)
+        _graph.record_marked(self._backend, CARRIER, list(node.inputs), carried)
+        return carried[0]
+
+
+def _as_operand(x: Any, dtype: Any) -> Tensor:
+    return tf.cast(x, dtype) if hasattr(x, "dtype") else tf.convert_to_tensor(x, dtype)
+
+
+def _with_rank(x: Tensor, rank: int | None) -> Tensor:
+    """With leading axes of length 1, so that a vectorized axis may come in front of all inputs."""
+    if rank is None or x.shape.rank is None or x.shape.rank >= rank:
+        return x
+    missing = rank - x.shape.rank
+    return tf.reshape(
+        x,
+        tf.concat([[1] * missing, tf.shape(x)], 0)
+        if None in x.shape.as_list()
+        else [1] * missing + x.shape.as_list(),
+    )

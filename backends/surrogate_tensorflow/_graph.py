@@ -1,0 +1,148 @@
+"""Graphs: a node under a rule is marked, and its gradient found by the mark.
+
+The mark is the node's ``_gradient_op_type``, what ``tf.Graph.gradient_override_map`` writes too. It goes
+wherever the node goes: into functions, loops, vectorized copies and SavedModels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import surrogate
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
+
+from surrogate_tensorflow import _hooks, _names, _types
+from surrogate_tensorflow._capture import Capture
+from surrogate_tensorflow._ops import CARRIER, OP_TYPES
+from surrogate_tensorflow._recording import record
+
+if TYPE_CHECKING:
+    from surrogate_tensorflow._backend import TensorFlowBackend
+
+Node = Any
+Tensor = Any
+_MARK = "_gradient_op_type"
+
+
+def make_apply_op(backend: TensorFlowBackend) -> Any:
+    """What every node of a graph is made by."""
+    native, watched = _hooks.apply_op.native, _types.watched
+
+    def apply_op(op_type: str, /, name: Any = None, **keywords: Any) -> Any:
+        result = native(op_type, name=name, **keywords)
+        if op_type in watched:
+            _mark_new(backend, op_type, result[2], keywords)
+        return result
+
+    return apply_op
+
+
+def make_function_context(backend: TensorFlowBackend) -> Any:
+    """tf.function's cache key: one trace for each set of rules."""
+    native = _hooks.function_context.native
+
+    def function_context(*args: Any, **kwargs: Any) -> Any:
+        found, here = native(*args, **kwargs), backend.scope.here()
+        return found if here.empty else found._replace(context=(found.context, here.key))
+
+    return function_context
+
+
+def make_get_gradient_function(backend: TensorFlowBackend) -> Any:
+    """Where tf.gradients, and tapes around a function, get a node's gradient."""
+    native, scope = _hooks.get_gradient_function.native, backend.scope
+
+    def get_gradient_function(node: Node) -> Any:
+        capture = capture_of(backend, node)
+        if capture is not None:
+            return lambda node, *upstream: _cotangents(node, capture, upstream[0])
+        function = native(node)
+        situation = getattr(node, "_surrogate_situation", scope.nothing)
+        return None if function is None else scope.bound(situation, function)
+
+    return get_gradient_function
+
+
+def record_marked(
+    backend: TensorFlowBackend, op_type: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> bool:
+    """Record a marked node on the tapes inside its graph; False if it is not marked."""
+    node = outputs[0].op
+    name = _mark_of(node)
+    if name in _types.classic_names:
+        record(op_type, outputs, inputs, backend.classic(name, node))
+        return True
+    capture = capture_of(backend, node)
+    if capture is None:
+        return False
+    if op_type == CARRIER:
+        outputs, inputs = outputs[:1], inputs[1:]
+    record(op_type, outputs, inputs, capture.backward, lambda *t: capture.forward(t))
+    return True
+
+
+def capture_of(backend: TensorFlowBackend, node: Node) -> Capture | None:
+    """The rule a node carries, or None."""
+    if node.type not in _types.watched:
+        return None
+    capture = getattr(node, "_surrogate_capture", None)
+    if capture is None:
+        name = _mark_of(node)
+        if name.startswith(_names.PREFIX):  # copied or loaded: only the name came along
+            inputs = _operands(node)
+            needs = (True,) * len(inputs)
+            capture = Capture(_names.rule_of(name), inputs, needs, backend.scope.paused_block)
+    return capture
+
+
+def mark(
+    backend: TensorFlowBackend,
+    node: Node,
+    op: str,
+    rule: surrogate.Rule,
+    state: surrogate.State,
+    needs: tuple[bool, ...],
+) -> None:
+    """Write a rule on a node and count it."""
+    node._set_attr(_MARK, AttrValue(s=_names.name_of(rule).encode()))
+    node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.paused_block)
+    state.captured(op)
+
+
+def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> None:
+    here = backend.scope.here()
+    if here.empty:
+        return
+    if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
+        node._surrogate_situation = here
+    if not node.outputs or not node.outputs[0].dtype.is_floating:
+        return
+    name = here.types.get(op_type)
+    if name is not None:
+        _types.classic_names.add(name)
+        node._set_attr(_MARK, AttrValue(s=name.encode()))
+        return
+    op = OP_TYPES.get(op_type)
+    if op is not None and op in here.state.rules:
+        # nobody differentiates by a Python number; generated code gives inputs by name, in order
+        operands = list(given.values())[: len(node.inputs)]
+        needs = tuple(not isinstance(x, int | float) for x in operands)
+        mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
+
+
+def _mark_of(node: Node) -> str:
+    try:
+        return str(node.get_attr(_MARK).decode())
+    except ValueError:
+        return ""
+
+
+def _operands(node: Node) -> list[Tensor]:
+    """A node's inputs; those of a carrier come after the value it carries."""
+    return list(node.inputs)[1 if node.type == CARRIER else 0 :]
+
+
+def _cotangents(node: Node, capture: Capture, g: Tensor) -> list[Tensor | None]:
+    found = capture.backward(g)
+    return [None, *found] if node.type == CARRIER else found

@@ -1,0 +1,114 @@
+"""Every private name of TensorFlow that this backend stands on: where it is, what for, how to swap it.
+
+The files that hold the load-bearing names were compared in 2.16.2, 2.17.1, 2.18.1, 2.19.1, 2.20.0 and
+2.21.0 and are identical; 2.16.2 and 2.21.0 are run by the tests. A name that is gone is found when the
+backend loads, before anything is changed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import surrogate
+
+TESTED = "2.16.2 to 2.21.0"
+
+
+class Hook:
+    """One private name: read with ``native``, swapped with ``replace`` and put back with ``restore``.
+
+    Args:
+        module: the module under ``tensorflow.python``.
+        name: the attribute, or ``Class.attribute``.
+        purpose: what is lost without it.
+    """
+
+    def __init__(self, module: str, name: str, purpose: str) -> None:
+        self.module, self.name, self.purpose = module, name, purpose
+        self.native: Any = None
+        self._owner: Any = None
+        self._attribute = name.rpartition(".")[2]
+
+    def find(self) -> None:
+        """Look the name up.
+
+        Raises:
+            IncompatibleFrameworkError: it is gone.
+        """
+        try:
+            owner: Any = importlib.import_module(f"tensorflow.python.{self.module}")
+            for part in self.name.split(".")[:-1]:
+                owner = getattr(owner, part)
+            self._owner, self.native = owner, getattr(owner, self._attribute)
+        except (ImportError, AttributeError) as error:
+            import tensorflow as tf
+
+            raise surrogate.IncompatibleFrameworkError(
+                f"tensorflow {tf.__version__} has no {self}, which is needed for {self.purpose}; "
+                f"tested with {TESTED}."
+            ) from error
+
+    def replace(self, value: Any) -> None:
+        """Put ``value`` in its place."""
+        setattr(self._owner, self._attribute, value)
+
+    def restore(self) -> None:
+        """Put the native value back."""
+        self.replace(self.native)
+
+    def __str__(self) -> str:
+        return f"tensorflow.python.{self.module}.{self.name}"
+
+
+_EAGER = "gradients in eager mode"
+_GRAPHS = "gradients in tf.function and graphs"
+_RULES_ONLY = "native gradients to stay native"
+_FORWARD = "forward mode"
+
+# -- swapped while an override is alive ---------------------------------------------------------
+fast_path = Hook("pywrap_tfe", "TFE_Py_FastPathExecute", _EAGER)
+apply_op = Hook("framework.op_def_library", "_apply_op_helper", _GRAPHS)
+function_context = Hook(
+    "eager.polymorphic_function.function_context", "make_function_context", "tf.function never to be stale"
+)
+
+# -- swapped once, when the backend loads -------------------------------------------------------
+record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")
+record_operation = Hook("eager.record", "record_operation", "recomputation under the rules of the forward")
+get_gradient_function = Hook("framework.ops", "get_gradient_function", _GRAPHS)
+eager_gradient_function = Hook("eager.backprop", "_gradient_function", _RULES_ONLY)
+register_gradient_function = Hook("pywrap_tfe", "TFE_Py_RegisterGradientFunction", _RULES_ONLY)
+replica_init = Hook("distribute.mirrored_run", "_MirroredReplicaThread.__init__", "MirroredStrategy")
+replica_run = Hook("distribute.mirrored_run", "_MirroredReplicaThread.run", "MirroredStrategy")
+py_function_init = Hook("ops.script_ops", "EagerFunc.__init__", "tf.py_function")
+function_jvps = Hook(
+    "eager.polymorphic_function.concrete_function",
+    "_TapeGradientFunctions._wrap_forward_function_with_jvps",
+    _FORWARD,
+)
+vectorizers = Hook(
+    "ops.parallel_for.pfor", "_pfor_converter_registry", "composite ops under tf.vectorized_map"
+)
+trace_saved_gradients = Hook("saved_model.save", "_trace_gradient_functions", "tf.saved_model.save")
+call_loaded = Hook(
+    "saved_model.function_deserialization", "_call_concrete_function", "warnings for loaded models"
+)
+
+# -- only called --------------------------------------------------------------------------------
+tape_is_empty = Hook("pywrap_tfe", "TFE_Py_TapeSetIsEmpty", _EAGER)
+tape_is_stopped = Hook("pywrap_tfe", "TFE_Py_TapeSetIsStopped", _EAGER)
+stop_tapes = Hook("pywrap_tfe", "TFE_Py_TapeSetStopOnThread", _EAGER)
+restart_tapes = Hook("pywrap_tfe", "TFE_Py_TapeSetRestartOnThread", _EAGER)
+is_watched = Hook("pywrap_tfe", "TFE_Py_TapeSetShouldRecordBackprop", _EAGER)
+pack_tangents = Hook("pywrap_tfe", "TFE_Py_PackJVPs", _FORWARD)
+leave_fast_path = Hook("eager.core", "_FallbackException", _EAGER)
+eager_tensor = Hook("framework.ops", "EagerTensor", _EAGER)
+gradient_registry = Hook("framework.ops", "gradient_registry", "gradient_override_map")
+create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops under tf.vectorized_map")
+wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
+
+HOOKS = tuple(value for value in list(globals().values()) if isinstance(value, Hook))
+
+for _hook in HOOKS:
+    _hook.find()

@@ -1,0 +1,52 @@
+"""The name under which a graph node carries its rule, as ``_gradient_op_type``.
+
+``surrogate/<digest>/<decimals>/<op>:<gradient>``: it says all that another process needs to build the rule
+again, so a SavedModel keeps its gradients without anything being registered.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import surrogate
+
+PREFIX = "surrogate/"
+
+_rules: dict[str, surrogate.Rule] = {}
+
+
+def name_of(rule: surrogate.Rule) -> str:
+    """The name of a rule; :func:`rule_of` gives the rule back, here and in another process."""
+    gradient = rule.gradient
+    name = f"{PREFIX}{gradient.digest[:12]}/{rule.decimals}/{gradient.id}"
+    return _rules.setdefault(name, rule) and name
+
+
+def rule_of(name: str) -> surrogate.Rule:
+    """The rule of a name.
+
+    Raises:
+        LookupError: the gradient is not known in this process, for instance a function that was never
+            registered.
+
+    Warns:
+        SurrogateWarning: the gradient's formula is another one than when the name was written.
+    """
+    if name not in _rules:
+        digest, decimals, spec = name[len(PREFIX) :].split("/", 2)
+        try:
+            gradient = surrogate.gradient(*spec.split(":", 1))
+        except surrogate.SurrogateError as error:
+            raise LookupError(
+                f"a graph was saved with the gradient {spec!r}, which cannot be had here: {error} "
+                "Register it (surrogate.register) before the model's gradient is taken."
+            ) from error
+        if gradient.digest[:12] != digest:
+            warnings.warn(
+                f"a graph was saved with the gradient {spec!r}, whose formula was another one then; "
+                "today's is used.",
+                surrogate.SurrogateWarning,
+                stacklevel=2,
+            )
+        _rules[name] = gradient.at(int(decimals))
+    return _rules[name]

@@ -1,0 +1,50 @@
+"""Talking to TensorFlow's tapes and accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from surrogate_tensorflow import _hooks
+
+Tensor = Any
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Run a block that no tape and no accumulator of this thread sees.
+
+    What is kept for backward must not itself be recorded: the tape would keep its inputs.
+    """
+    if _hooks.tape_is_stopped.native():
+        yield
+        return
+    _hooks.stop_tapes.native()
+    try:
+        yield
+    finally:
+        _hooks.restart_tapes.native()
+
+
+def wanted(inputs: Sequence[Tensor]) -> tuple[bool, ...]:
+    """Which of the inputs a tape watches or an accumulator has a tangent for."""
+    watched = _hooks.is_watched.native
+    if len(inputs) == 1:
+        return (watched(inputs) or _has_tangent(inputs),)
+    return tuple(watched([x]) or _has_tangent([x]) for x in inputs)
+
+
+def _has_tangent(inputs: Sequence[Tensor]) -> bool:
+    return bool(_hooks.pack_tangents.native(list(inputs))[1])
+
+
+def record(
+    op_type: str,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Any],
+    forward: Callable[..., Any] | None = None,
+) -> None:
+    """Put an op on every tape and accumulator, with gradient functions of its own."""
+    _hooks.record_operation.native(op_type, list(outputs), list(inputs), backward, forward)

@@ -1,0 +1,169 @@
+"""What is in force here and now, and whether anything is in force anywhere.
+
+Two things decide about an op: the core's rules, and what :func:`gradient_override_map` says of its op
+type, which wins. A rule's own functions and TensorFlow's native gradients run *paused*: they see neither.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import surrogate
+
+Types = Mapping[str, str]
+NO_TYPES: Types = MappingProxyType({})
+
+
+class Situation(NamedTuple):
+    """What one place in the program obeys.
+
+    Attributes:
+        state: the core's rules.
+        types: op type -> name of a registered gradient function.
+    """
+
+    state: surrogate.State
+    types: Types
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is native here."""
+        return not self.types and not self.state.rules
+
+    @property
+    def key(self) -> str:
+        """Text that differs whenever the gradients do; the part of tf.function's cache key that is ours."""
+        return f"{self.state.rules.digest}{sorted(self.types.items()) if self.types else ''}"
+
+
+class _Paused(threading.local):
+    depth = 0
+
+
+class _Token:
+    """Held by every context in which something is in force; its death means that none is left."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Scope:
+    """What is in force in each context, and what to do when the first comes and the last goes.
+
+    Args:
+        backend: whose rules count.
+        changed: called with True when something comes into force where nothing was, with False when
+            nothing is left anywhere.
+
+    Attributes:
+        alive: whether anything is in force anywhere in the process.
+        nothing: the situation in which everything is native.
+    """
+
+    def __init__(self, backend: surrogate.Backend, changed: Callable[[bool], None]) -> None:
+        self._backend = backend
+        self._changed = changed
+        self.alive = False
+        self._lock = threading.RLock()
+        self._paused = _Paused()
+        self._process = False
+        self._tokens: set[weakref.ref[_Token]] = set()
+        self._rules_token: contextvars.ContextVar[_Token | None] = contextvars.ContextVar(
+            "surrogate_tensorflow_rules", default=None
+        )
+        self._types: contextvars.ContextVar[tuple[Types, _Token | None]] = contextvars.ContextVar(
+            "surrogate_tensorflow_types", default=(NO_TYPES, None)
+        )
+        self.nothing = Situation(backend.state(), NO_TYPES)  # no override can be older than the backend
+
+    # -- reading -----------------------------------------------------------------------------
+
+    @property
+    def paused(self) -> bool:
+        """Whether a rule's own function or a native gradient runs in this thread."""
+        return self._paused.depth > 0
+
+    def here(self) -> Situation:
+        """What is in force here; nothing while paused."""
+        if self._paused.depth:
+            return self.nothing
+        return Situation(self._backend.state(), self._types.get()[0])
+
+    # -- changing ----------------------------------------------------------------------------
+
+    def rules_changed(self, rules: surrogate.RuleSet | None, scope: str) -> None:
+        """The core's rules have changed."""
+        if scope == "process":
+            self._process = bool(rules)
+            self._refresh()
+        else:
+            self._rules_token.set(self._token() if rules else None)
+
+    @contextmanager
+    def types_in_force(self, types: Types) -> Iterator[None]:
+        """Run a block with ``types`` in force instead of what ``gradient_override_map`` said so far."""
+        before = self._types.get()
+        self._types.set((types, self._token() if types else None))
+        try:
+            yield
+        finally:
+            self._types.set(before)
+
+    @contextmanager
+    def paused_block(self) -> Iterator[None]:
+        """Run a block in which nothing is in force, in this thread."""
+        self._paused.depth += 1
+        try:
+            yield
+        finally:
+            self._paused.depth -= 1
+
+    @contextmanager
+    def exactly(self, situation: Situation) -> Iterator[None]:
+        """Run a block under what another place in the program obeys."""
+        depth, self._paused.depth = self._paused.depth, 0
+        try:
+            with self._backend.exactly(situation.state), self.types_in_force(situation.types):
+                yield
+        finally:
+            self._paused.depth = depth
+
+    def bound(self, situation: Situation, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, run under ``situation`` wherever it is called."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if not self.alive and situation.empty:
+                return function(*args, **kwargs)
+            if situation.empty:
+                with self.paused_block():
+                    return function(*args, **kwargs)
+            with self.exactly(situation):
+                return function(*args, **kwargs)
+
+        return run
+
+    # -- the first and the last --------------------------------------------------------------
+
+    def _token(self) -> _Token:
+        token = _Token()
+        with self._lock:
+            self._tokens.add(weakref.ref(token, self._token_died))
+            self._refresh()
+        return token
+
+    def _token_died(self, reference: weakref.ref[_Token]) -> None:
+        with self._lock:
+            self._tokens.discard(reference)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        with self._lock:
+            alive = self._process or bool(self._tokens)
+            if alive != self.alive:
+                self.alive = alive
+                self._changed(alive)

@@ -1,0 +1,64 @@
+"""Exchange what a Python function does, in place, so that every name it was imported under follows."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+Handler = Callable[..., Any]
+
+_KEY = "key of the swap"
+_entered: dict[str, Callable[..., Any]] = {}
+
+
+def _trampoline(*args: Any, **kwargs: Any) -> Any:
+    from surrogate_tensorflow._swap import enter
+
+    return enter("key of the swap", args, kwargs)
+
+
+def enter(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the handler of a swapped function."""
+    return _entered[key](*args, **kwargs)
+
+
+class Swap:
+    """One function of a framework and the handler that stands in for it while switched on.
+
+    Args:
+        module: where it is defined.
+        name: its name there.
+        handler: called as ``handler(native, *args, **kwargs)``.
+
+    Raises:
+        LookupError: there is no such function, or it cannot be exchanged.
+    """
+
+    def __init__(self, module: str, name: str, handler: Handler) -> None:
+        self.key = f"{module}.{name}"
+        function = inspect.unwrap(getattr(importlib.import_module(module), name, None) or _missing)
+        if not isinstance(function, types.FunctionType) or function is _missing or function.__closure__:
+            raise LookupError(self.key)
+        self._function = function
+        self._code = function.__code__
+        native = types.FunctionType(
+            function.__code__, function.__globals__, function.__name__, function.__defaults__
+        )
+        native.__kwdefaults__ = function.__kwdefaults__
+        code = _trampoline.__code__
+        self._ours = code.replace(
+            co_name=function.__name__,
+            co_consts=tuple(self.key if c == _KEY else c for c in code.co_consts),
+        )
+        _entered[self.key] = lambda *args, **kwargs: handler(native, *args, **kwargs)
+
+    def switch(self, on: bool) -> None:
+        """Put the handler in, or take it out."""
+        self._function.__code__ = self._ours if on else self._code
+
+
+def _missing() -> None:
+    """Stands for a function that is not there."""

@@ -1,0 +1,29 @@
+"""tf.vectorized_map: a composite's carrier keeps its mark when a loop body is vectorized."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from surrogate_tensorflow import _graph, _hooks, _types
+from surrogate_tensorflow._ops import CARRIER
+
+if TYPE_CHECKING:
+    from surrogate_tensorflow._backend import TensorFlowBackend
+
+
+def install(backend: TensorFlowBackend) -> None:
+    """Convert marked carriers ourselves; TensorFlow's converter drops the mark, silently."""
+    converters = _hooks.vectorizers.native
+    native = converters[CARRIER]
+    create, wrap = _hooks.create_vectorized.native, _hooks.wrap_vectorized.native
+
+    def convert(pfor_input: Any) -> Any:
+        node = pfor_input.op
+        if _graph.capture_of(backend, node) is None:
+            return native(pfor_input)
+        pfor_input.stack_inputs()
+        tensors = [x.t for x in pfor_input.inputs]
+        made = create(CARRIER, tensors, [x.dtype for x in node.outputs], attrs=node.node_def.attr)
+        return [wrap(output, True) for output in made.outputs]
+
+    converters[CARRIER] = convert
