@@ -57,10 +57,10 @@ class Capture:
             if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2)):
                 return native(*args, **kwargs)
             given = {name: value for name, value in kwargs.items() if name != _HANDLED}
-            call = take_apart(spelling, args, given)
-            if call is None:
+            apart = take_apart(spelling, args, given)
+            if apart is None:
                 return native(*args, **kwargs)
-            operands = [gather(x) for x in call.operands]
+            call, operands = apart[0], [gather(x) for x in apart[1]]
             if any(map(handles_ufuncs, operands)):
                 if _HANDLED in kwargs:
                     raise NotImplementedError  # the box declines; NumPy asks the other operand

@@ -64,16 +64,14 @@ UNSUPPORTED = dict.fromkeys(
 
 
 class Call(NamedTuple):
-    """A call of an op taken apart: operands here, everything else as it was given.
+    """A call of an op without its operands.
 
     Attributes:
-        operands: the value of each operand; its default where it was not given or is None.
-        places: where in ``args`` or ``kwargs`` it was; None where its default is used.
-        args, kwargs: what was given, without the operands' values.
+        places: where in ``args`` or ``kwargs`` each operand was; None where its default is used.
+        args, kwargs: what else was given.
         decimals: of ``round``.
     """
 
-    operands: tuple[Array, ...]
     places: tuple[Place, ...]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -90,8 +88,12 @@ class Call(NamedTuple):
         return args, kwargs
 
 
-def take_apart(spelling: Spelling, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
-    """Find the operands of a call; None if it lacks one (NumPy then says so).
+def take_apart(
+    spelling: Spelling, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Call, tuple[Array, ...]] | None:
+    """A call without its operands, and these; None if it lacks one (NumPy then says so).
+
+    An operand that was not given, or is None, has its default.
 
     Raises:
         UnsupportedOpError: ``out`` or ``where`` is given, which no derivative can see through.
@@ -114,7 +116,7 @@ def take_apart(spelling: Spelling, args: tuple[Any, ...], kwargs: Mapping[str, A
     _refuse(spelling, args, kwargs)
     rest = tuple(None if at in places else value for at, value in enumerate(args))
     named = {name: value for name, value in kwargs.items() if name not in places}
-    return Call(tuple(operands), tuple(places), rest, named, decimals)
+    return Call(tuple(places), rest, named, decimals), tuple(operands)
 
 
 def _find(position: int, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Place:

@@ -12,17 +12,36 @@ from typing import Any
 
 Catcher = Callable[..., Any]
 
-_PLACE = "surrogate: the catcher goes here"
+_FILE = "<surrogate: an op of autograd while overrides are alive>"
+_PLACE = "the catcher goes here"
+
+# A function takes only code with as many free variables as its own has, and a debugger reads them
+# all: so the stand-in is compiled with the same ones. It runs among the function's own globals, and
+# reaches us by a constant.
+_SOURCE = """
+def enclosing({names}):
+    def stand_in(*args, **kwargs):
+        catcher = {place!r}
+        return catcher(*args, **kwargs)
+        {names}
+    return stand_in
+"""
 
 
-def _caught(*args: Any, **kwargs: Any) -> Any:
-    catcher: Any = "surrogate: the catcher goes here"
-    return catcher(*args, **kwargs)
+def _stand_in(original: CodeType, catcher: Catcher) -> CodeType:
+    """Code that calls ``catcher``, for the function whose code is ``original``."""
+    names = original.co_freevars
+    namespace: dict[str, Any] = {}
+    source = _SOURCE.format(names=", ".join(names), place=_PLACE)
+    exec(compile(source, _FILE, "exec"), namespace)
+    code: CodeType = namespace["enclosing"](*names).__code__
+    consts = tuple(catcher if const == _PLACE else const for const in code.co_consts)
+    return code.replace(co_consts=consts, co_name=original.co_name)
 
 
 def is_stand_in(code: CodeType) -> bool:
     """Whether this is the code of a function while it is caught."""
-    return code.co_filename == _caught.__code__.co_filename and code.co_code == _caught.__code__.co_code
+    return code.co_filename == _FILE
 
 
 class Swap:
@@ -40,24 +59,10 @@ class Swap:
         self.function = function
         self.original = original
         native = FunctionType(
-            self.original,
-            function.__globals__,
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
+            original, function.__globals__, function.__name__, function.__defaults__, function.__closure__
         )
         native.__kwdefaults__ = function.__kwdefaults__
-        self.native: Catcher = native
-        self.code = self._code(make(native))
-
-    def _code(self, catcher: Catcher) -> CodeType:
-        """The code that calls ``catcher``: it has the original's free variables, and uses none."""
-        code = _caught.__code__
-        return code.replace(
-            co_consts=tuple(catcher if const == _PLACE else const for const in code.co_consts),
-            co_freevars=self.original.co_freevars,
-            co_name=self.original.co_name,
-        )
+        self.code = _stand_in(original, make(native))
 
     def install(self) -> None:
         """From here on calls go to the catcher."""
