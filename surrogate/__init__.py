@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from surrogate import catalogue as catalogue, reference as reference
+from surrogate import reference as reference
 from surrogate._active import RuleSet as RuleSet, State as State
 from surrogate._backend import Backend as Backend
 from surrogate._errors import (

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from hashlib import sha256
 from typing import Literal
 
+from surrogate._digest import digest
 from surrogate._gradient import Gradient
 
 Scope = Literal["process", "context"]
@@ -52,7 +52,7 @@ class RuleSet(Mapping[str, Gradient]):
         if not self._rules:
             return ""
         text = repr(sorted((op, gradient.digest) for op, gradient in self._rules.items()))
-        return sha256(text.encode()).hexdigest()[:32]
+        return digest(text)
 
     def get(self, op: str, default: Gradient | None = None) -> Gradient | None:  # type: ignore[override]
         """The gradient of an op, or ``default``. The fast path of every backend."""

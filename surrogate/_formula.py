@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
+import os
 import types
-import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from surrogate._digest import digest
 from surrogate._errors import FormulaError
 from surrogate._op import Op
 from surrogate._parameters import Parameter, read_parameters
@@ -69,7 +69,7 @@ class Formula:
         function = inspect.unwrap(self.function)
         if self.name is None or getattr(function, "__closure__", None):
             return _process_unique(function)
-        return hashlib.sha256(_fingerprint(function, set()).encode()).hexdigest()
+        return digest(_fingerprint(function, set()))
 
 
 def read_formula(op: Op, function: object, *, name: str | None, upstream: bool | None) -> Formula:
@@ -115,10 +115,11 @@ def read_formula(op: Op, function: object, *, name: str | None, upstream: bool |
 
 def _process_unique(function: Function) -> str:
     """The same text for the same function object as long as it lives."""
+    fresh = os.urandom(16).hex()
     try:
-        return _unique.setdefault(function, uuid.uuid4().hex)
+        return _unique.setdefault(function, fresh)
     except TypeError:  # a callable that cannot be weakly referenced
-        return uuid.uuid4().hex
+        return fresh
 
 
 def _fingerprint(value: object, seen: set[int]) -> str:

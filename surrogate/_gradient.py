@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import threading
 import weakref
@@ -10,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from surrogate._digest import digest
 from surrogate._errors import SpecError
 from surrogate._formula import Formula
 from surrogate._op import Op
@@ -138,7 +138,7 @@ def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
     gradient = object.__new__(Gradient)
     gradient.op, gradient.formula = formula.op, formula
     gradient.params = MappingProxyType(dict(params))
-    gradient.digest = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+    gradient.digest = digest(repr(key))
     gradient._rules = {}
     gradient.rule = Rule(gradient)  # evaluates the formula once: a wrong one is refused here
     with _lock:

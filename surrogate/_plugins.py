@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import threading
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -23,6 +22,9 @@ from surrogate._errors import (
 )
 from surrogate._registry import registry
 from surrogate._suggest import unknown
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 BACKENDS = "surrogate.backends"
 PACKS = "surrogate.plugins"
@@ -45,14 +47,16 @@ class Found:
     version: str
     install: str
     disabled: bool
-    entry_point: importlib.metadata.EntryPoint
+    entry_point: EntryPoint
 
 
 def found(group: str) -> dict[str, Found]:
     """The plugins of one entry-point group by name, from metadata alone."""
+    from importlib.metadata import entry_points  # slow to import, and not needed before
+
     disabled = {name.strip() for name in os.environ.get(_DISABLED, "").split(",")}
     plugins: dict[str, Found] = {}
-    for entry in importlib.metadata.entry_points(group=group):
+    for entry in entry_points(group=group):
         dist = entry.dist
         name = dist.metadata["Name"] if dist is not None else "?"
         extras = (dist.metadata.get_all("Provides-Extra") or []) if dist is not None else []

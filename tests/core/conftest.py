@@ -17,6 +17,7 @@ _spec.loader.exec_module(_module)
 def registry_as_before():
     """What a test registers is gone after it."""
     registry = surrogate._registry.registry
+    surrogate.ops()  # load the catalogue first
     before = {op: dict(formulas) for op, formulas in registry._formulas.items()}
     yield
     registry._formulas.clear()
