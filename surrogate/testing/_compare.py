@@ -3,8 +3,8 @@
 Masks and constants must be equal. Float formulas may differ by a stated number of units in the last
 place (ulp): 4 in float32 and float64, 1 in float16 and bfloat16, where formulas are evaluated in float32
 and rounded once. To that comes what one ulp of each input moves the formula: no evaluation in the dtype
-can do better where it is steep. NaN and the infinities stand exactly where the reference has them; the sign of a
-zero is free.
+can do better where it is steep. NaN and the infinities stand exactly where the reference has them; the
+sign of a zero is free.
 """
 
 from __future__ import annotations
@@ -53,14 +53,12 @@ def slack(case: Case, points: Grid, g: Array) -> list[Array]:
     return zero
 
 
-def agree(
-    got: Array, expected: Sequence[Array], dtype: str, ulp: int, extra: Array | float = 0.0
-) -> npt.NDArray[np.bool_]:
+def agree(got: Array, expected: Sequence[Array], dtype: str, ulp: int, extra: Array | float = 0.0) -> Any:
     """Where ``got`` equals one of the ``expected`` within ``ulp`` units of the dtype and ``extra``."""
     return np.any([_agree(got, one, dtype, ulp, extra) for one in expected], axis=0)
 
 
-def _agree(got: Array, expected: Array, dtype: str, ulp: int, extra: Array | float) -> npt.NDArray[np.bool_]:
+def _agree(got: Array, expected: Array, dtype: str, ulp: int, extra: Array | float) -> Any:
     value, target = got.astype(np.float64), rounded(expected, dtype)
     same = (value == target) | (np.isnan(value) & np.isnan(target))
     if not ulp:

@@ -7,20 +7,19 @@ import numpy as np
 from surrogate._override import use
 from surrogate.testing._failure import demand_equal
 from surrogate.testing._modes import Mode
-from surrogate.testing._run import Target
-from surrogate.testing._scope import Meter
+from surrogate.testing._target import Target
 
 
 class _Compiled:
     """One compiled object, read again and again."""
 
     def __init__(self, target: Target, mode: Mode) -> None:
-        self.meter = Meter(target)
+        self.meter = target.meter
         self._target = target
-        self._arguments = target.put(*self.meter._inputs, np.ones(1, np.float32))
+        self._arguments = target.put(*self.meter.inputs, np.ones(1, np.float32))
         f = self.meter.call
         if "vmap" in mode.needs:
-            self._arguments = target.put(*(x[None] for x in self.meter._inputs), np.ones((1, 1), np.float32))
+            self._arguments = target.put(*(x[None] for x in self.meter.inputs), np.ones((1, 1), np.float32))
         self._function = mode.prepare(target.backend, f)
 
     def read(self) -> float:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from surrogate._backend import Backend
-from surrogate._errors import MissingFrameworkError, SurrogateWarning
+from surrogate._errors import MissingFrameworkError
 from surrogate._plugins import load_backend
+from surrogate.testing._expected import match
 from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
-from surrogate.testing._run import Target
+from surrogate.testing._target import Target
 
 if TYPE_CHECKING:
     import pytest
@@ -30,14 +29,11 @@ PROMISES = (
     "shapes",
     "integers",
     "residuals",
+    "composites",
     "scope",
     "compiled",
     "unsupported",
 )
-
-
-class ConformanceWarning(SurrogateWarning):
-    """An expected failure that names no check: it can never fail, so it hides nothing and says nothing."""
 
 
 class Conformance:
@@ -153,8 +149,8 @@ def refuse_overridden(cls: type[Conformance]) -> None:
     changed = sorted(name for name, kept in _KEPT.items() if getattr(cls, name, None) is not kept)
     if changed:
         raise TypeError(
-            f"{cls.__name__} overrides {', '.join(changed)} of surrogate.testing.Conformance. A check may not be "
-            "changed: name what is known to fail, and why, in expected_failures = {'vjp[mod:*]': 'reason'}."
+            f"{cls.__name__} overrides {', '.join(changed)} of surrogate.testing.Conformance. A check may not "
+            "be changed: name what is known to fail, and why, in expected_failures = {'vjp[mod:*]': 'reason'}."
         )
 
 
@@ -171,32 +167,6 @@ def expected(cls: type[Conformance]) -> dict[str, str]:
     return dict(reasons)
 
 
-def match(patterns: Mapping[str, str], checks: Iterable[Check], owner: str) -> dict[str, str]:
-    """Check id -> reason, for the checks that the patterns name.
-
-    Warns:
-        ConformanceWarning: a pattern names no check.
-
-    Raises:
-        TypeError: a pattern has no reason.
-    """
-    ids, reasons = [check.id for check in checks], {}
-    for pattern, reason in patterns.items():
-        if not isinstance(reason, str) or not reason.strip():
-            raise TypeError(f"{owner}: the expected failure {pattern!r} needs a reason, not {reason!r}.")
-        glob = re.compile("".join(_GLOB.get(c, re.escape(c)) for c in pattern))
-        named = [name for name in ids if glob.fullmatch(name)]
-        if not named:
-            warnings.warn(
-                f"{owner}: the expected failure {pattern!r} names no check of this backend.",
-                ConformanceWarning,
-                stacklevel=2,
-            )
-        reasons.update(dict.fromkeys(named, reason))
-    return reasons
-
-
-_GLOB = {"*": ".*", "?": "."}  # brackets are part of an id, not a set of characters
 _plans: dict[int, tuple[Backend, list[Check], Target]] = {}
 
 
@@ -213,8 +183,3 @@ def _planned(cls: type[Conformance]) -> list[Check]:
 
 def _target(cls: type[Conformance]) -> Target:
     return _plan_of(cls)[2]
-
-
-def checks(backend: str | Backend) -> Iterator[Check]:
-    """All checks of a backend."""
-    return iter(plan(load_backend(backend)))

@@ -1,4 +1,4 @@
-"""Checks on what is refused, said and counted: errors before anything is installed, warnings, hits, memory."""
+"""Checks on what is refused, said, counted and kept: errors, warnings, hits, memory."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import surrogate
 from surrogate._partial import Kind
 from surrogate.testing._cases import Case
 from surrogate.testing._dtypes import numpy_dtype
-from surrogate.testing._failure import CheckFailed, demand, demand_equal
-from surrogate.testing._run import Target
-from surrogate.testing._scope import Meter
+from surrogate.testing._failure import BrokenPromiseError, demand, demand_equal
+from surrogate.testing._target import Target
 
 
 def errors(target: Target) -> None:
     """Promise 12: wrong input raises our own error before anything is installed."""
-    meter, backend = Meter(target), target.backend
+    meter, backend = target.meter, target.backend
     wrong: tuple[tuple[Any, type[Exception]], ...] = (
         ({"sgin": "identity"}, surrogate.UnknownOpError),
         ({meter.op: "hardtahn"}, surrogate.UnknownGradientError),
@@ -33,9 +32,7 @@ def errors(target: Target) -> None:
     )
     for make in (surrogate.use, surrogate.override):
         for rules, kind in wrong:
-            _raises(
-                partial(make, backend, rules), kind, f"{make.__name__}(..., {rules!r})"
-            )
+            _raises(partial(make, backend, rules), kind, f"{make.__name__}(..., {rules!r})")
     demand_equal(dict(backend.state().rules), {}, "the rules in force after refused ones")
     meter.expect(meter.native, "after refused rules")
     with surrogate.override(backend, meter.rules(2.0)):
@@ -51,7 +48,7 @@ def unsupported(target: Target, op: str) -> None:
         reason = backend.unsupported.get(op)
         demand(reason is None or reason in str(error), f"the reason is not in the message: {error}")
         return
-    raise CheckFailed(f"use() took {op}, which the backend does not list in its ops.")
+    raise BrokenPromiseError(f"use() took {op}, which the backend does not list in its ops.")
 
 
 def declared(target: Target) -> None:
@@ -73,15 +70,15 @@ def declared(target: Target) -> None:
 
 def hits(target: Target) -> None:
     """Promise 12: captures are counted, and an override that captured nothing warns when it ends."""
-    meter = Meter(target)
-    with surrogate.override(target.backend, meter.rules(11.0)) as inner:
+    meter = target.meter
+    with surrogate.override(target.backend, meter.rules(101.0)) as inner:
         meter.read()
         demand(
             inner.hits[meter.op] >= 1, f"hits is {dict(inner.hits)} after {meter.op} ran under a gradient."
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with surrogate.override(target.backend, meter.rules(13.0)):
+        with surrogate.override(target.backend, meter.rules(103.0)):
             pass
     found = [w for w in caught if issubclass(w.category, surrogate.NothingCapturedWarning)]
     demand(found, "an override that captured nothing did not warn.")
@@ -111,5 +108,7 @@ def _raises(call: Callable[[], object], kind: type[Exception], what: str) -> Non
         demand(str(error), f"{what} raised {kind.__name__} without a message.")
         return
     except Exception as error:
-        raise CheckFailed(f"{what} raised {type(error).__name__}, not {kind.__name__}: {error}") from error
-    raise CheckFailed(f"{what} raised nothing; {kind.__name__} was due.")
+        raise BrokenPromiseError(
+            f"{what} raised {type(error).__name__}, not {kind.__name__}: {error}"
+        ) from error
+    raise BrokenPromiseError(f"{what} raised nothing; {kind.__name__} was due.")

@@ -18,7 +18,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
     return np.dtype(name)
 
 
@@ -40,7 +41,7 @@ class Limits:
         """``x`` with subnormal numbers replaced by 0."""
         return np.where(np.abs(x) < np.asarray(self.tiny, x.dtype), np.zeros_like(x), x)
 
-    def spacing(self, x: Array) -> Array:
+    def spacing(self, x: Array) -> Any:
         """The distance between neighbours of the dtype at the float64 numbers ``x``."""
         _, exponent = np.frexp(np.maximum(np.abs(x), self.tiny))
         return np.ldexp(1.0, exponent - self.bits)

@@ -11,7 +11,7 @@ import numpy as np
 SHOWN = 12
 
 
-class CheckFailed(AssertionError):
+class BrokenPromiseError(AssertionError):
     """A backend does not keep a promise.
 
     Attributes:
@@ -42,13 +42,13 @@ def _line(row: Mapping[str, str]) -> str:
 def demand(condition: object, message: str) -> None:
     """Fail with ``message`` unless ``condition`` holds."""
     if not condition:
-        raise CheckFailed(message)
+        raise BrokenPromiseError(message)
 
 
 def demand_equal(got: object, expected: object, message: str) -> None:
     """Fail unless ``got == expected``, and say both."""
     if got != expected:
-        raise CheckFailed(f"{message}: got {got!r}, expected {expected!r}.")
+        raise BrokenPromiseError(f"{message}: got {got!r}, expected {expected!r}.")
 
 
 def demand_all(good: Any, message: str, columns: Mapping[str, Any]) -> None:
@@ -59,4 +59,4 @@ def demand_all(good: Any, message: str, columns: Mapping[str, Any]) -> None:
         return
     flat = {name: np.broadcast_to(column, good.shape).ravel() for name, column in columns.items()}
     rows = [{name: f"{float(column[i]):.9g}" for name, column in flat.items()} for i in wrong[:SHOWN]]
-    raise CheckFailed(message, rows, int(wrong.size), int(good.size))
+    raise BrokenPromiseError(message, rows, int(wrong.size), int(good.size))

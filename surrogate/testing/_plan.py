@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from surrogate._backend import Backend
+from surrogate._errors import NothingCapturedWarning
 from surrogate._listing import ops
 from surrogate._partial import Kind
 from surrogate.testing import _compiled, _contract, _scope, _shapes, _values
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
-from surrogate.testing._run import Target
+from surrogate.testing._target import Target
 
 #: What a backend may claim, and what each means.
 CLAIMS = {
@@ -33,7 +35,7 @@ class Check:
     Attributes:
         promise: which promise: the name of the check function, and of the test method.
         name: where: ``sign:hardtanh-float32-jit``.
-        function: the check itself; it takes a target and :attr:`arguments`, and raises when the promise is broken.
+        function: the check itself: takes a target and :attr:`arguments`, raises when the promise is broken.
         op, gradient, dtype, mode: the same place in parts; empty where it does not apply.
     """
 
@@ -55,9 +57,12 @@ class Check:
         """Run it.
 
         Raises:
-            CheckFailed: the promise is broken; with the failing numbers.
+            BrokenPromiseError: the promise is broken; with the failing numbers.
         """
-        with np.errstate(all="ignore"):  # the points are chosen to overflow
+        with np.errstate(all="ignore"), warnings.catch_warnings():  # the points are chosen to overflow
+            # that an override captured nothing is for the numbers to show, and for contract[hits]
+            warnings.simplefilter("ignore", NothingCapturedWarning)
+            _ = target.meter  # it must see the framework native
             self.function(target, *self.arguments)
 
 
@@ -68,6 +73,7 @@ def plan(backend: Backend) -> list[Check]:
         *_values_checks(backend),
         *_shape_checks(backend),
         *_memory_checks(backend),
+        *_composite_checks(backend),
         *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
         *_compiled_checks(backend),
         Check("contract", "errors", _contract.errors, ()),
@@ -180,6 +186,11 @@ def _memory_checks(backend: Backend) -> Iterator[Check]:
                     gradient=case.spec,
                     dtype=dtype,
                 )
+
+
+def _composite_checks(backend: Backend) -> Iterator[Check]:
+    for mode in _claimed(backend, SECOND[:3]):
+        yield Check("composites", f"formula-{mode.name}", _scope.formula_is_native, (mode,), mode=mode.name)
 
 
 def _compiled_checks(backend: Backend) -> Iterator[Check]:

@@ -16,7 +16,7 @@ from surrogate.testing._compare import agree, bits, ulps
 from surrogate.testing._dtypes import limits, numpy_dtype
 from surrogate.testing._failure import demand_all, demand_equal
 from surrogate.testing._modes import Mode
-from surrogate.testing._run import Target
+from surrogate.testing._target import Target
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]

@@ -24,12 +24,16 @@ class Overridden(tape.Primitive):
             return self.backend.save(self.rule, primals, needs)
 
     def vjp(self, saved, out, g, needs):
+        rule = self.backend.backward_rule(self.rule)
         with self.backend.exactly(None):
-            return self.backend.vjp(self.rule, saved, g, needs)
+            return self.backend.vjp(rule, saved, g, needs)
 
     def jvp(self, saved, out, tangents, needs):
         with self.backend.exactly(None):
             return self.backend.tangent(self.rule, saved, tangents, needs)
+
+    def fit(self, cotangent, shape):
+        return self.backend.fit(cotangent, shape)
 
 
 class Toy(surrogate.Backend):
@@ -57,6 +61,18 @@ class Toy(surrogate.Backend):
     def forward(self, primitive, inputs):
         return primitive(*inputs)
 
+    def backward_rule(self, rule):
+        return rule
+
+    def fit(self, cotangent, shape):
+        return tape.sum_to(cotangent, shape)
+
+    def rules_here(self):
+        return self.state().rules
+
+    def takes(self, x):
+        return tape.unbox(x).dtype.kind in "fV"
+
     def key(self):
         return self.state().rules
 
@@ -78,12 +94,17 @@ class Toy(surrogate.Backend):
         return self.forward(Overridden(self, op, gradient.at(**attributes)), inputs)
 
     def decide(self, op, inputs):
-        gradient = self.state().rules.get(op)
+        gradient = self.rules_here().get(op)
         watched = any(isinstance(x, tape.Box) for x in inputs)
-        if gradient is None or not watched or tape.unbox(inputs[0]).dtype.kind not in "fV":
+        if gradient is None or not watched or not self.takes(inputs[0]):
             return None
-        self.state().captured(op)
+        self.count(op)
         return gradient
+
+    def count(self, op):
+        state = self.state()
+        if op in state.rules:
+            state.captured(op)
 
     def grad(self, f, inputs, g):
         return tape.grad(f, inputs, g)

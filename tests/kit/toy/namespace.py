@@ -1,8 +1,8 @@
 """The toy framework's functions, and ``xp``: differentiable, with the library's conventions."""
 
-from __future__ import annotations
+# ruff: noqa: A001
 
-import builtins
+from __future__ import annotations
 
 import numpy as np
 
@@ -114,7 +114,9 @@ def cast(x, dtype):
 
 def widen(x):
     dtype = getattr(x, "dtype", None)
-    return cast(x, np.dtype(np.float32)) if dtype is not None and dtype.itemsize < 4 and dtype != bool else x
+    return (
+        cast(x, np.dtype(np.float32)) if dtype is not None and dtype.itemsize < 4 and dtype.kind != "b" else x
+    )
 
 
 def astype_like(x, like):
@@ -140,4 +142,3 @@ def _operators():
 
 
 _operators()
-del builtins

@@ -53,6 +53,10 @@ class Primitive:
         terms = [self.partials[i](tangents[i], out, *saved) for i, need in enumerate(needs) if need]
         return sum(terms[1:], terms[0])
 
+    def fit(self, cotangent, shape):
+        """The cotangent of an operand that was broadcast."""
+        return sum_to(cotangent, shape)
+
     def __call__(self, *inputs):
         return apply(self, inputs)
 
@@ -63,21 +67,23 @@ def apply(primitive, inputs):
         with np.errstate(all="ignore"):
             return np.asarray(primitive.forward(*inputs))
     mine = [isinstance(x, Box) and x.level == level for x in inputs]
-    primals = [x.value if own else x for x, own in zip(inputs, mine)]
-    kind = type(next(x for x, own in zip(inputs, mine) if own))
+    primals = [x.value if own else x for x, own in zip(inputs, mine, strict=True)]
+    kind = type(next(x for x, own in zip(inputs, mine, strict=True) if own))
     out = apply(primitive, primals)
     saved = primitive.save(primals, mine)
     shapes = [np.shape(unbox(x)) for x in inputs]
     if kind is Forward:
-        tangents = [x.tangent if own else None for x, own in zip(inputs, mine)]
+        tangents = [x.tangent if own else None for x, own in zip(inputs, mine, strict=True)]
         tangent = primitive.jvp(saved, out, tangents, mine)
         return Forward(level, out, zeros_like(out) if tangent is None else broadcast(tangent, out.shape))
 
     def pull(g):
         found = primitive.vjp(saved, out, g, mine)
-        return [None if c is None else sum_to(c, shape) for c, shape in zip(found, shapes)]
+        return [
+            None if c is None else primitive.fit(c, shape) for c, shape in zip(found, shapes, strict=True)
+        ]
 
-    return Reverse(level, out, [x if own else None for x, own in zip(inputs, mine)], pull, saved)
+    return Reverse(level, out, [x if own else None for x, own in zip(inputs, mine, strict=True)], pull, saved)
 
 
 def unbox(x):
@@ -117,7 +123,7 @@ def grad(f, inputs, g):
     for box in nodes(level, out):
         if box.pull is None:
             continue
-        for parent, c in zip(box.parents, box.pull(total[id(box)])):
+        for parent, c in zip(box.parents, box.pull(total[id(box)]), strict=True):
             if parent is not None and c is not None:
                 total[id(parent)] = total[id(parent)] + c if id(parent) in total else c
     return out.value, tuple(total[id(b)] if id(b) in total else zeros_like(b.value) for b in boxes)
@@ -125,7 +131,7 @@ def grad(f, inputs, g):
 
 def jvp(f, inputs, tangents):
     level = next(_levels)
-    out = f(*(Forward(level, x, t) for x, t in zip(inputs, tangents)))
+    out = f(*(Forward(level, x, t) for x, t in zip(inputs, tangents, strict=True)))
     if isinstance(out, Box) and out.level == level:
         return out.value, out.tangent
     return out, zeros_like(out)
@@ -135,7 +141,7 @@ def vmap(f):
     def mapped(*inputs):
         rows = [f(*(take(i)(x) for x in inputs)) for i in range(unbox(inputs[0]).shape[0])]
         if isinstance(rows[0], tuple):
-            return tuple(stack(len(rows))(*column) for column in zip(*rows))
+            return tuple(stack(len(rows))(*column) for column in zip(*rows, strict=True))
         return stack(len(rows))(*rows)
 
     return mapped
@@ -183,7 +189,9 @@ class _Linear(Primitive):
         return self.transpose(saved, g)
 
     def jvp(self, saved, out, tangents, needs):
-        return self(*(np.zeros(s, unbox(out).dtype) if t is None else t for s, t in zip(saved, tangents)))
+        return self(
+            *(np.zeros(s, unbox(out).dtype) if t is None else t for s, t in zip(saved, tangents, strict=True))
+        )
 
 
 def take(i):

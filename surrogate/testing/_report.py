@@ -1,0 +1,226 @@
+"""Running checks without pytest, and what came of them as plain data."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from surrogate._backend import Backend
+from surrogate._plugins import load_backend
+from surrogate.testing._expected import match
+from surrogate.testing._failure import BrokenPromiseError
+from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
+from surrogate.testing._target import Target
+
+Outcome = Literal["passed", "failed", "expected failure", "unexpected pass"]
+OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "expected failure", "unexpected pass")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one check.
+
+    Attributes:
+        id: the check's id, ``vjp[sign:hardtanh-float32-jit]``.
+        promise, op, gradient, dtype, mode: the same in parts; empty where it does not apply.
+        outcome: ``"passed"``, ``"failed"``, ``"expected failure"`` or ``"unexpected pass"`` (an expected
+            failure that did not fail: a failure too).
+        reason: why the failure is expected.
+        message: what was wrong.
+        numbers: up to 12 rows of failing numbers.
+        wrong, checked: how many numbers were wrong, of how many.
+        seconds: how long it took.
+    """
+
+    id: str
+    promise: str
+    op: str
+    gradient: str
+    dtype: str
+    mode: str
+    outcome: Outcome
+    reason: str = ""
+    message: str = ""
+    numbers: list[dict[str, str]] = field(default_factory=list)
+    wrong: int = 0
+    checked: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is what was expected."""
+        return self.outcome in ("passed", "expected failure")
+
+
+def result(
+    check: Check, error: BaseException | None, reason: str | None = None, seconds: float = 0.0
+) -> Result:
+    """The result of a check that raised ``error``, or nothing."""
+    outcome: Outcome = "passed" if error is None else "failed"
+    if reason is not None:
+        outcome = "unexpected pass" if error is None else "expected failure"
+    known = isinstance(error, BrokenPromiseError)
+    return Result(
+        check.id,
+        check.promise,
+        check.op,
+        check.gradient,
+        check.dtype,
+        check.mode,
+        outcome,
+        reason or "",
+        "" if error is None else error.message if known else f"{type(error).__name__}: {error}",  # type: ignore[attr-defined]
+        list(getattr(error, "numbers", ())) if known else [],
+        getattr(error, "wrong", 0) if known else 0,
+        getattr(error, "checked", 0) if known else 0,
+        round(seconds, 4),
+    )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one backend does and does not do.
+
+    Attributes:
+        backend, framework, version: which one, with the framework's version.
+        tested: the versions its author checked.
+        claims: what it claims beyond plain reverse mode.
+        not_claimed: what it does not, so that nothing of it was checked.
+        unsupported: op -> why it cannot do it.
+        results: one per check, in order.
+        seconds: how long all took.
+    """
+
+    backend: str
+    framework: str
+    version: str
+    tested: str
+    claims: list[str]
+    not_claimed: list[str]
+    unsupported: dict[str, str]
+    results: list[Result]
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check came out as expected."""
+        return all(one.ok for one in self.results)
+
+    @property
+    def failures(self) -> list[Result]:
+        """The results that are not as expected."""
+        return [one for one in self.results if not one.ok]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many checks came to each outcome."""
+        found = Counter(one.outcome for one in self.results)
+        return {outcome: found[outcome] for outcome in OUTCOMES}
+
+    def matrix(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Op -> mode -> outcome -> how many. Checks that belong to no op stand under ``"(any)"``."""
+        found: dict[str, dict[str, Counter[str]]] = {}
+        for one in self.results:
+            row = found.setdefault(one.op or "(any)", {})
+            row.setdefault(one.mode or one.promise, Counter())[one.outcome] += 1
+        return {op: {mode: dict(cell) for mode, cell in row.items()} for op, row in found.items()}
+
+    def to_json(self, *, passed: bool = False) -> dict[str, Any]:
+        """Plain data for ``json.dump``: everything but, unless ``passed``, the checks that passed."""
+        data = asdict(self)
+        data["results"] = [asdict(one) for one in self.results if passed or one.outcome != "passed"]
+        return {**data, "ok": self.ok, "counts": self.counts, "matrix": self.matrix()}
+
+    def __str__(self) -> str:
+        """Counts, what is not claimed, and every failure with its numbers."""
+        counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
+        lines = [f"{self.backend} ({self.framework} {self.version}): {counts or 'nothing checked'}"]
+        lines += [f"  not claimed: {claim} ({CLAIMS[claim]})" for claim in self.not_claimed]
+        lines += [f"  unsupported: {op}: {why}" for op, why in self.unsupported.items()]
+        for one in self.failures:
+            lines.append(f"  {one.outcome}: {one.id}: {one.message or one.reason}")
+            lines += ["    " + "  ".join(f"{k}={v}" for k, v in row.items()) for row in one.numbers]
+        return "\n".join(lines)
+
+
+def check_backend(
+    backend: str | Backend,
+    *,
+    ops: Collection[str] | None = None,
+    promises: Collection[str] | None = None,
+    expected_failures: Mapping[str, str] | None = None,
+    progress: Callable[[Check, int, int], None] | None = None,
+    target: Target | None = None,
+) -> Report:
+    """Run the checks of a backend and report; needs no pytest.
+
+    Args:
+        backend: its name, or the :class:`surrogate.Backend` itself.
+        ops: only checks of these ops (and of no op in particular); all if None.
+        promises: only checks of these promises, such as ``"vjp"``; all if None.
+        expected_failures: check id or glob -> why it is known to fail.
+        progress: called before each check with it, its number from 0, and how many there are.
+        target: keeps the numbers for comparing backends; made here if None.
+
+    Raises:
+        UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
+            the backend cannot be had; says what to do.
+    """
+    loaded = load_backend(backend)
+    chosen = [
+        check
+        for check in plan(loaded)
+        if (ops is None or not check.op or check.op in ops)
+        and (promises is None or check.promise in promises)
+    ]
+    reasons = match(expected_failures or {}, plan(loaded), loaded.name)
+    target = target or Target(loaded)
+    begun, results = time.perf_counter(), []
+    for number, check in enumerate(chosen):
+        if progress is not None:
+            progress(check, number, len(chosen))
+        results.append(_run(check, target, reasons.get(check.id)))
+    return report(loaded, results, time.perf_counter() - begun)
+
+
+def report(backend: Backend, results: Iterable[Result], seconds: float) -> Report:
+    """A report of these results."""
+    return Report(
+        backend=backend.name,
+        framework=backend.framework,
+        version=framework_version(backend),
+        tested=backend.tested,
+        claims=sorted(backend.transforms),
+        not_claimed=not_claimed(backend),
+        unsupported=dict(backend.unsupported),
+        results=list(results),
+        seconds=round(seconds, 2),
+    )
+
+
+def framework_version(backend: Backend) -> str:
+    """The version of the backend's framework, or ``"?"``."""
+    try:
+        return str(importlib.import_module(backend.framework).__version__)
+    except (ImportError, AttributeError):
+        pass
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(backend.framework)
+    except PackageNotFoundError:
+        return "?"
+
+
+def _run(check: Check, target: Target, reason: str | None) -> Result:
+    begun = time.perf_counter()
+    error: Exception | None = None
+    try:
+        check(target)
+    except Exception as raised:
+        error = raised
+    return result(check, error, reason, time.perf_counter() - begun)

@@ -1,0 +1,261 @@
+"""Backends with one planted fault each, and the promise that it breaks."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+from toy import namespace, tape
+from toy.backend import Toy
+
+import surrogate
+from surrogate import Kind
+
+#: (faulty backend, the promise whose check must reject it, others that it cannot help breaking)
+FAULTS = []
+
+
+def breaks(right, *also):
+    """The promise that a faulty backend breaks, and those that break with it: exactly these."""
+
+    def add(cls):
+        FAULTS.append((cls, right, set(also)))
+        return cls
+
+    return add
+
+
+@breaks("vjp", "select", "shapes", "second", "product")
+class GradientDropped(Toy):
+    """The cotangent of round is dropped: its native gradient comes back."""
+
+    def vjp(self, rule, saved, g, needs):
+        found = super().vjp(rule, saved, g, needs)
+        return [np.zeros_like(tape.unbox(g))] if rule.gradient.op.name == "round" else found
+
+
+@breaks("vjp", "select", "jvp", "product")
+class OpenEdge(Toy):
+    """The edge of a window is open instead of closed."""
+
+    def save(self, rule, primals, needs):
+        saved = super().save(rule, primals, needs)
+        if rule.gradient.name != "hardtanh":
+            return saved
+        return (np.abs(tape.unbox(primals[0])) < rule.gradient.params["width"],)
+
+
+@breaks("vjp", "shapes")
+class WrongQuadrant(Toy):
+    """The divisor's cotangent has the wrong sign where x < 0 < y."""
+
+    def vjp(self, rule, saved, g, needs):
+        found = list(super().vjp(rule, saved, g, needs))
+        if rule.gradient.id == "mod:exact":
+            x, y = map(tape.unbox, saved)
+            flip = (x < 0) & (y > 0) & np.isfinite(tape.unbox(g))
+            found[1] = found[1] * np.where(flip, -1, 1).astype(g.dtype)
+        return found
+
+
+@breaks("value", "shapes")
+class OffByOneUlp(Toy):
+    """The forward is one ulp too large, as of arithmetic like ``x + (f(x) - x)``."""
+
+    def forward(self, primitive, inputs):
+        exact = primitive.forward
+        primitive.forward = lambda *xs: np.nextafter(exact(*xs), xs[0].dtype.type(np.inf))
+        return primitive(*inputs)
+
+
+@breaks("dtype")
+class DtypeChanged(Toy):
+    """The cotangents are float32 whatever the input was."""
+
+    def vjp(self, rule, saved, g, needs):
+        found = super().vjp(rule, saved, g, needs)
+        narrow = tape.unbox(g).dtype.itemsize < 4
+        return [namespace.widen(c) if narrow and c is not None else c for c in found]
+
+
+@breaks("scope", "compiled", "contract")
+class Leaks(Toy):
+    """The last rules stay in force after their override has ended."""
+
+    last = surrogate.RuleSet({})
+
+    def apply(self, rules, scope):
+        self.last = rules or self.last
+
+    def rules_here(self):
+        return self.state().rules or self.last
+
+    def key(self):
+        return self.rules_here()
+
+
+@breaks("scope")
+class RulesOfTheProcess(Toy):
+    """Whoever made the last change decides for every thread."""
+
+    last = surrogate.RuleSet({})
+
+    def apply(self, rules, scope):
+        self.last = self.store._process.rules if rules is None else rules
+
+    def rules_here(self):
+        return self.last
+
+
+@breaks("shapes")
+class NotSummed(Toy):
+    """The cotangent of a broadcast operand keeps the output's shape."""
+
+    def fit(self, cotangent, shape):
+        return cotangent
+
+
+@breaks("shapes")
+class MeanInsteadOfSum(Toy):
+    """The cotangent of a broadcast operand is the mean over the axes it was repeated along."""
+
+    def fit(self, cotangent, shape):
+        total, values = tape.sum_to(cotangent, shape), tape.unbox(cotangent)
+        return total * values.dtype.type(max(np.prod(shape), 1) / max(values.size, 1))
+
+
+@breaks("compiled")
+class StaleAfterExit(Toy):
+    """The compiler's cache key does not know the rules: what was traced first stays."""
+
+    def key(self):
+        return None
+
+
+@breaks("compiled")
+class CompilesAgain(Toy):
+    """Every call compiles anew."""
+
+    def key(self):
+        return object()
+
+
+@breaks("scope")
+class DecidedAtBackward(Toy):
+    """The backward pass uses the rule in force when it runs."""
+
+    def backward_rule(self, rule):
+        op = rule.gradient.op.name
+        found = self.state().rules.get(op)
+        return surrogate.gradient(op, "zero").rule if found is None else found.at(rule.decimals)
+
+
+@breaks("second", "product", "composites")
+class SecondDropped(Toy):
+    """The formula's own derivative is lost: second derivatives are 0."""
+
+    def vjp(self, rule, saved, g, needs):
+        return super().vjp(rule, tuple(tape.unbox(x) for x in saved), g, needs)
+
+
+@breaks("select")
+class MaskMultiplied(Toy):
+    """A window is multiplied with the upstream gradient, not selected by it."""
+
+    def vjp(self, rule, saved, g, needs):
+        if rule.kept(needs) is not Kind.MASK or rule.gradient.name != "hardtanh":
+            return super().vjp(rule, saved, g, needs)
+        return [saved[0].astype(tape.unbox(g).dtype) * g]
+
+
+@breaks("residuals")
+class MaskSavedAsFloat(Toy):
+    """The mask is kept in the dtype of the input: four bytes where one will do."""
+
+    def save(self, rule, primals, needs):
+        saved = super().save(rule, primals, needs)
+        if rule.kept(needs) is not Kind.MASK:
+            return saved
+        return tuple(mask.astype(tape.unbox(primals[0]).dtype) for mask in saved)
+
+
+@breaks("value", "shapes")
+class ReturnsTheInput(Toy):
+    """value_and_grad gives the op's input in place of its output."""
+
+    def grad(self, f, inputs, g):
+        value, cotangents = super().grad(f, inputs, g)
+        return (
+            inputs[0] if np.shape(tape.unbox(inputs[0])) == np.shape(tape.unbox(value)) else value
+        ), cotangents
+
+
+@breaks("jvp")
+class TangentDoubled(Toy):
+    """Forward mode gives other numbers than reverse mode."""
+
+    def tangent(self, rule, saved, tangents, needs):
+        found = super().tangent(rule, saved, tangents, needs)
+        return found + found if rule.gradient.id == "sign:tanh(slope=1.0)" else found
+
+
+@breaks("no_forward_mode")
+class SilentForwardMode(Toy):
+    """Forward mode through a gradient that has none gives 0 in place of an error."""
+
+    def tangent(self, rule, saved, tangents, needs):
+        return None if rule.upstream else super().tangent(rule, saved, tangents, needs)
+
+
+@breaks("integers")
+class IntegersTaken(Toy):
+    """Integer inputs are turned into floats to have a gradient."""
+
+    def call(self, op, *inputs, **attributes):
+        if op in self.state().rules and tape.unbox(inputs[0]).dtype.kind == "i":
+            inputs = [x.astype(np.float64) for x in inputs]
+        return super().call(op, *inputs, **attributes)
+
+
+@breaks("composites")
+class FormulaSeesOverrides(Toy):
+    """A formula's own calls are overridden too."""
+
+    def __init__(self):
+        self.xp = types.SimpleNamespace(**vars(namespace))
+        self.xp.abs = self.abs
+        self.outer = None
+
+    def abs(self, x):
+        return self.call("abs", x) if "abs" in self.state().rules else namespace.abs(x)
+
+    def backward_rule(self, rule):
+        self.outer = self.state()
+        return rule
+
+    def vjp(self, rule, saved, g, needs):
+        with self.exactly(self.outer):
+            return super().vjp(rule, saved, g, needs)
+
+
+@breaks("contract", "compiled")
+class NothingCounted(Toy):
+    """Captures are not counted."""
+
+    def count(self, op):
+        pass
+
+
+@breaks("contract")
+class IncompleteNamespace(Toy):
+    """A name is missing in xp."""
+
+    xp = types.SimpleNamespace(**{k: v for k, v in vars(namespace).items() if k != "sinh"})
+
+
+@breaks("value", "dtype", "vjp", "select", "second", "product", "jvp", "compiled")
+class FailsInVmap(Toy):
+    """It claims vmap and cannot do it."""
+
+    def vmap(self, f):
+        raise NotImplementedError("no vmap here")

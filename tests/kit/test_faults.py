@@ -1,0 +1,19 @@
+"""The kit rejects every planted fault, by the right check and by no other."""
+
+import pytest
+from faults import FAULTS
+from toy.backend import Toy
+
+from surrogate.testing import check_backend
+
+OPS = ("sign", "round", "mod", "relu", "relu6")
+
+
+@pytest.mark.parametrize(("cls", "right", "also"), FAULTS, ids=[cls.__name__ for cls, *_ in FAULTS])
+def test_fault_is_rejected_by_the_right_check(cls, right, also):
+    report = check_backend(cls(), ops=OPS)
+    assert {failure.promise for failure in report.failures} == {right, *also}, str(report)[:4000]
+
+
+def test_honest_backend_is_accepted():
+    assert check_backend(Toy(), ops=OPS).ok
