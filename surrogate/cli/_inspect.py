@@ -47,10 +47,20 @@ def _describe(backend: Backend) -> dict[str, Any]:
 
 
 def _hooks(backend: Backend) -> str:
-    """What the plugin's file of private hooks says of itself; by convention it is called ``_hooks.py``."""
+    """What the plugin's file of private hooks, by convention ``_hooks.py``, says of itself.
+
+    The table ``HOOKS``, of pairs of a name and what it is for; without one, the docstring.
+    """
     package = type(backend).__module__.rpartition(".")[0]
     module = sys.modules.get(f"{package}._hooks")
-    return "" if module is None else inspect.cleandoc(module.__doc__ or "")
+    if module is None:
+        return ""
+    if not hasattr(module, "HOOKS"):
+        return inspect.cleandoc(module.__doc__ or "")
+    pairs = (
+        hook if isinstance(hook, tuple) else (hook, getattr(hook, "purpose", "")) for hook in module.HOOKS
+    )
+    return "\n".join(": ".join(map(str, pair)) for pair in pairs)
 
 
 def _inspect_pack(name: str) -> dict[str, Any]:

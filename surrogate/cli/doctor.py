@@ -60,7 +60,7 @@ def _print(
     for group, members in groupby(inspections, lambda one: one.group):
         table = Table(title=group, title_justify="left")
         for heading in ("plugin", "from", "framework", "checked on", "state"):
-            table.add_column(heading)
+            table.add_column(heading, overflow="fold")
         for one in members:
             style = _STYLES.get(one.state, "yellow")
             table.add_row(

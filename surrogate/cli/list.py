@@ -47,9 +47,9 @@ def _plain(op: str, backends: Sequence[Inspection]) -> dict[str, Any]:
 def _print(ops: Sequence[str], backends: Sequence[Inspection], console: Console, *, presets: bool) -> None:
     table = Table(show_lines=True)
     table.add_column("op", no_wrap=True)
-    table.add_column("gradients")
+    table.add_column("gradients", min_width=20, overflow="fold")
     for one in backends:
-        table.add_column(one.name, justify="center", no_wrap=True)
+        table.add_column(one.name, justify="center", overflow="fold")
     for name in ops:
         default = surrogate.op(name).default
         names = [f"[bold]{g}[/]" if g == default else g for g in surrogate.gradients(name)]

@@ -95,3 +95,9 @@ def test_the_tables_name_every_plugin(plugins):
     for text in ("surrogate.backends", "autograd", "some-plugin 1.2", "broken", "out of order"):
         assert text in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_private_hooks_of_a_backend_are_told(plugins):
+    done = plugins.surrogate("doctor", "--hooks")
+    assert "autograd has found these private hooks:" in done.stdout
+    assert "autograd.tracer" in done.stdout
