@@ -44,7 +44,8 @@ def _cast_to_that_of(x: Array) -> Callable[[Array], Array]:
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     """``x`` in this dtype, itself if it has it; its cotangent comes back in its own dtype."""
-    return x if getattr(x, "dtype", None) == dtype else _cast(x, dtype)
+    own = getattr(x, "dtype", None)
+    return x if own is not None and own == dtype else _cast(x, dtype)  # None equals float64 to NumPy
 
 
 @primitive
