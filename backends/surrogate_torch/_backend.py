@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import torch
 from surrogate import Backend, RuleSet
 from surrogate_torch import _driver, _hooks, _namespace
 from surrogate_torch._install import Installation
-from surrogate_torch._scope import Scope
 from surrogate_torch._spellings import OPS
 
 Array = Any
@@ -40,17 +38,12 @@ class TorchBackend(Backend):
         self._lock = threading.Lock()
         self._installation: Installation | None = None
 
-    @cached_property
-    def scope(self) -> Scope:
-        """The rules in force, as kernels see them."""
-        return Scope(self)
-
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
         if rules and self._installation is None:
             with self._lock:
                 if self._installation is None:
-                    self._installation = Installation(self.scope)
+                    self._installation = Installation(self)
 
     # -- for the conformance kit ---------------------------------------------------------------
 
@@ -72,8 +65,7 @@ class TorchBackend(Backend):
 
     def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """``torch.func.jvp``."""
-        found: tuple[Array, Array] = torch.func.jvp(f, tuple(inputs), tuple(tangents))
-        return found
+        return _driver.jvp(f, inputs, tangents)
 
     def compile(self, f: Function) -> Function:
         """``torch.compile(fullgraph=True)`` without code generation, which changes no derivative."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,6 +66,15 @@ def grad(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple[Ar
         return y, tuple(torch.zeros_like(x) for x in leaves)
     found = iter(torch.autograd.grad(y, wanted, g, create_graph=True, materialize_grads=True))
     return y, tuple(next(found) if x.requires_grad else torch.zeros_like(x) for x in leaves)
+
+
+def jvp(f: Callable[..., Array], inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+    """``f(*inputs)`` and its tangent."""
+    with warnings.catch_warnings():  # torch.func.jvp imports a module that uses TorchScript, once
+        warnings.simplefilter("ignore", DeprecationWarning)
+        importlib.import_module("torch._decomp.decompositions_for_jvp")
+    y, tangent = torch.func.jvp(f, tuple(inputs), tuple(tangents))
+    return y, tangent
 
 
 def residuals(f: Callable[..., Array], inputs: Sequence[Array]) -> int:

@@ -37,7 +37,7 @@ HOOKS = (
     Hook("torch._C._is_key_in_tls", "whether an engine thread was told the caller's context"),
     Hook("torch._C._get_obj_in_tls", "the caller's context on an engine thread"),
     Hook("torch._ops.OpOverload.redispatch", "run an op's next kernel"),
-    Hook("torch._VF._unpack_dual", "the primal of a dual tensor of one level"),
+    Hook("torch._C._VariableFunctions._unpack_dual", "primal and tangent of a dual tensor"),
     Hook("torch.autograd.function._SingleLevelFunction", "an autograd node inside one transform's level"),
     Hook("torch.autograd.forward_ad._current_level", "whether forward mode is on at all"),
     Hook("torch.autograd.forward_ad._set_fwd_grad_enabled", "turn forward mode on or off for a block"),
@@ -49,7 +49,9 @@ HOOKS = (
     Hook(
         "torch.utils.checkpoint.CheckpointFunction.forward", "where a reentrant checkpoint takes the function"
     ),
-    Hook("torch.utils.checkpoint._checkpoint_without_reentrant_generator", "where the other one does"),
+    Hook("torch.utils.checkpoint._CheckpointFrame.__init__", "where the other kind does"),
+    Hook("torch._C._jit_set_profiling_mode", "keep TorchScript from differentiating by itself"),
+    Hook("torch._C.ScriptMethod._debug_flush_compilation_cache", "the same for modules that ran before"),
 )
 
 #: Needed when torch.compile traces; importing them loads the compiler.

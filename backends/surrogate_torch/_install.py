@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 
+from surrogate import Backend
 from surrogate_torch import _kernels
+from surrogate_torch._checkpoint import bind_recomputations
 from surrogate_torch._scope import Scope
+from surrogate_torch._script import keep_autograd
 from surrogate_torch._spellings import SPELLINGS, UNARY
 
 _KEY = "Autograd"
@@ -19,7 +22,8 @@ _FRONT = "FuncTorchDynamicLayerFrontMode"
 class Installation:
     """The kernels, in place as long as this object lives: PyTorch takes them out with their library."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, backend: Backend) -> None:
+        scope = Scope(backend)
         # every native kernel is taken before any of ours is put over it
         todo: list[tuple[Any, Any, str]] = []
         for spelling in SPELLINGS:
@@ -38,5 +42,7 @@ class Installation:
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
             for overload, kernel, key in todo:
                 self._library.impl(overload.name(), kernel, key, with_keyset=True)
+        bind_recomputations(backend)
+        keep_autograd()
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()  # what was compiled before has no guards of ours

@@ -12,13 +12,11 @@ from typing import Any
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._guards import TracingContext
-from torch.autograd import forward_ad
-
 
 from surrogate_torch import _guards
-from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
+from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
 from surrogate_torch._numbers import as_tensors
-from surrogate_torch._scope import Scope
+from surrogate_torch._scope import Scope, flags
 from surrogate_torch._spellings import Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
@@ -41,17 +39,14 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             if _tracing() is not None:
                 _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
-                if (
-                    _grad_enabled()
-                    and x.requires_grad
-                    and forward_ad._current_level < 0
-                    and not _in_transform()
-                ):
+                if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     state.captured(op)
                     return SurrogateUnary.apply(overload, keys, gradient.rule, x)
                 if needs := _needs((x,)):
                     state.captured(op)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
+                if flags.deferred:
+                    state.captured(op)
         return native.call_boxed(keys, x)
 
     return kernel
@@ -70,10 +65,13 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             gradient = state.rules.get(call.op)
             if _tracing() is not None:
                 _guards.note(call.op, gradient, scope)
-            if gradient is not None and (needs := _needs(call.inputs)):
-                rule = gradient.at(kwargs["decimals"]) if attribute else gradient.rule
-                state.captured(call.op)
-                return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+            if gradient is not None:
+                if needs := _needs(call.inputs):
+                    state.captured(call.op)
+                    rule = gradient.at(kwargs["decimals"]) if attribute else gradient.rule
+                    return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+                if flags.deferred:
+                    state.captured(call.op)
         if boxed:
             return native.call_boxed(keys, *args, **kwargs)
         return _native_with_numbers(overload, native, slots, keys, args, kwargs)
@@ -123,16 +121,20 @@ def front(overload: Any, native: Any) -> Kernel | None:
 
 def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:
     """Which inputs want a derivative; empty if none does or the op is not over real floating numbers."""
-    forward = forward_ad._current_level >= 0 and _fwd_grad_enabled()
-    if not forward and not _grad_enabled():
+    forward = _fwd_grad_enabled()
+    reverse = _grad_enabled()
+    if not forward and not reverse:
         return ()
+    anything = forward and in_forward_mode()
     needs, found = [], False
     for x in inputs:
         want = False
         if isinstance(x, torch.Tensor):
             if x.is_complex():
                 return ()
-            want = x.is_floating_point() and (forward or x.requires_grad)
+            want = x.is_floating_point() and (
+                anything or (reverse and x.requires_grad) or (forward and has_tangent(x))
+            )
             found = found or want
         needs.append(want)
     return tuple(needs) if found else ()

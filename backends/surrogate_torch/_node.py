@@ -16,6 +16,21 @@ from surrogate_torch._scope import suspended
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
 _in_transform = torch._C._are_functorch_transforms_active
+_unpack_dual = torch._C._VariableFunctions._unpack_dual
+
+
+def in_forward_mode() -> bool:
+    """Whether tensors may carry tangents: inside ``dual_level``, or under any torch.func transform."""
+    return forward_ad._current_level >= 0 or _in_transform()
+
+
+def has_tangent(x: Any) -> bool:
+    """Whether a tensor carries a tangent.
+
+    A compiled ``dual_level`` is entered behind the back of :mod:`torch.autograd.forward_ad`, so that
+    :func:`in_forward_mode` does not know of it.
+    """
+    return _unpack_dual(x, 0)[1] is not None
 
 
 class Capture:
@@ -91,14 +106,14 @@ class Surrogate(_Node):
         ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in saved]
         kept = [value for value in saved if isinstance(value, torch.Tensor)]
         ctx.save_for_backward(*kept)
-        if forward_ad._current_level >= 0:
-            ctx.save_for_forward(*kept)
+        ctx.save_for_forward(*kept)
         return y
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
+        saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
         with suspended():
-            found = ctx.rule.vjp(xp, _restore(ctx, ctx.saved_tensors), g, ctx.needs)
+            found = ctx.rule.vjp(xp, _restore(ctx, saved), g, ctx.needs)
             return (
                 None,
                 None,
@@ -114,7 +129,7 @@ class Surrogate(_Node):
         nested = _in_transform()
         saved = ctx.saved_tensors
         if nested:  # this level's primals: an outer level's tangents stay on them
-            saved = [torch._VF._unpack_dual(t, level=0)[0] for t in saved]
+            saved = [_unpack_dual(t, 0)[0] for t in saved]
         given = iter(tangents)
         with suspended(), forward_ad._set_fwd_grad_enabled(nested):
             aligned = [None if operand is None else _cast(next(given), ctx.dtype) for operand in ctx.operands]
@@ -135,12 +150,19 @@ class SurrogateUnary(_Node):
             saved = rule.save(xp, (x,), _ONE)
             if saved:
                 ctx.save_for_backward(*saved)
+                ctx.save_for_forward(*saved)
             return overload.redispatch(keys & _after_autograd, x)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
+        saved = ctx.saved_tensors
         with suspended():
-            return None, None, None, ctx.rule.vjp(xp, ctx.saved_tensors, g, _ONE)[0]
+            return None, None, None, ctx.rule.vjp(xp, saved, g, _ONE)[0]
+
+    @staticmethod
+    def jvp(ctx: Any, _overload: None, _keys: None, _rule: None, tangent: Any) -> Any:
+        with suspended(), forward_ad._set_fwd_grad_enabled(False):
+            return ctx.rule.jvp(xp, ctx.saved_tensors, (tangent,), _ONE)
 
 
 _ONE = (True,)

@@ -18,23 +18,37 @@ _graph_task = torch._C._current_graph_task_id
 _ENGINE = _engine_run_backward.__code__
 
 
-class _Suspended(threading.local):
-    """Whether this thread is evaluating a formula, or native code that must not see overrides."""
+class _Flags(threading.local):
+    """What this thread is doing."""
 
-    on = False
+    suspended = False  # evaluating a formula, or native code that must not see overrides
+    deferred = False  # running what will run again to be recorded
 
 
-_suspended = _Suspended()
+flags = _Flags()
+
+
+class suspended:  # noqa: N801 -- a context manager, written as a class because it is on the hot path
+    """Run a block with every op native, as ``backend.exactly(None)`` does, at the price of a flag."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = flags.suspended
+        flags.suspended = True
+
+    def __exit__(self, *exc: object) -> None:
+        flags.suspended = self._before
 
 
 @contextmanager
-def suspended() -> Iterator[None]:
-    """Run a block with every op native, as ``backend.exactly(None)`` does, at the price of a flag."""
-    before, _suspended.on = _suspended.on, True
+def deferred() -> Iterator[None]:
+    """Count ops in the block as captured although nothing is recorded yet."""
+    before, flags.deferred = flags.deferred, True
     try:
         yield
     finally:
-        _suspended.on = before
+        flags.deferred = before
 
 
 class Scope:
@@ -48,7 +62,7 @@ class Scope:
 
         Called by kernels only, at most one frame of ours above the caller of the op.
         """
-        if _suspended.on:
+        if flags.suspended:
             return None
         if _graph_task() == -1:
             return self._state()
