@@ -13,7 +13,7 @@ from typing import Any
 from surrogate import _plugins
 from surrogate._backend import Backend
 from surrogate._errors import BackendError, IncompatibleFrameworkError, MissingFrameworkError
-from surrogate.demo.runner import framework_version
+from surrogate._framework import framework_version
 
 
 def inspect_plugin(group: str, name: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import pkgutil
 import time
 import warnings
@@ -11,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from surrogate._backend import Backend
 from surrogate._errors import BackendError, UnknownBackendError
+from surrogate._framework import framework_version
 from surrogate._gradient import Gradient
 from surrogate._override import override
 from surrogate._plugins import load_backend
@@ -161,14 +160,6 @@ def run(
         native=native,
         surrogate=surrogate,
     )
-
-
-def framework_version(backend: Backend) -> str:
-    """The version of a loaded backend's framework, ``"?"`` if it does not say."""
-    try:
-        return importlib.metadata.version(backend.framework)
-    except importlib.metadata.PackageNotFoundError:  # tensorflow comes from tensorflow-cpu, for instance
-        return str(getattr(importlib.import_module(backend.framework), "__version__", "?"))
 
 
 def _model(name: str) -> Train:
