@@ -1,0 +1,101 @@
+"""The catalogue's page, written from the code: a section per op, a table and a picture per gradient."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+import surrogate
+from surrogate import plot
+from surrogate._gradient import Gradient
+from surrogate._registry import registry
+from surrogate.cli._facts import facts
+
+#: Values for the parameters that have no default.
+REQUIRED = {"clipped": "clipped(lo=-1.5, hi=1.5)"}
+INTRODUCTION = """\
+# Catalogue
+
+Every gradient that is registered by default, from its own docstring. The measures are taken of the
+reference in float64 along the op's first input: *mass* is the integral over the real line, *half-width*
+half the width of the peak at half its height, *even* means g(-x) = g(x) to the last bit. In the pictures
+grey is the op's value; at a jump a filled marker is the value, a hollow one a limit from one side.
+
+Formulas are accurate to a few units in the last place, for as far as the rounding of the inputs allows:
+a steep tail such as exp(-25|x|) magnifies it by 25|x|. They are finite for every finite input, have their
+limits at infinity and are NaN at NaN; windows are closed at NaN. Parameters are Python numbers.
+"""
+
+
+def write(directory: str | Path, ops: Sequence[str] | None = None) -> Path:
+    """Write ``catalogue.md`` and its pictures, for all ops or the given ones.
+
+    Returns:
+        The page's path.
+    """
+    folder = Path(directory)
+    (folder / "catalogue").mkdir(parents=True, exist_ok=True)
+    blocks = [INTRODUCTION]
+    for op in surrogate.ops() if ops is None else ops:
+        blocks += _op(op, folder)
+    page = folder / "catalogue.md"
+    page.write_text("\n".join(blocks), encoding="utf-8")
+    return page
+
+
+def _op(op: str, folder: Path) -> Iterator[str]:
+    known = surrogate.op(op)
+    default = f"`{known.default}`" if known.default else "none: `use(backend)` leaves it alone"
+    yield f"(op-{op})=\n## `{op}`\n"
+    yield f"`{op}({', '.join(known.inputs)})`: {escape(known.doc)} Recommended: {default}.\n"
+    yield _picture(folder, f"{op}.png", f"All gradients of {op}", lambda ax: plot.op(op, ax=ax), (9, 5.2))
+    for name in surrogate.gradients(op):
+        yield from _gradient(surrogate.gradient(op, REQUIRED.get(name, name)), folder)
+    yield from _presets(op)
+
+
+def _gradient(gradient: Gradient, folder: Path) -> Iterator[str]:
+    op, name = gradient.op.name, gradient.name
+    yield f"({op}-{name})=\n### `{op}:{name}`\n"
+    yield escape(gradient.doc) + "\n"
+    rows = [("spec", f"`{gradient.spec}`"), *((_cell(what), _cell(text)) for what, text in facts(gradient))]
+    yield _table(("", ""), rows)
+    yield _picture(
+        folder, f"{op}-{name}.png", gradient.id, lambda ax: plot.gradient(op, gradient, ax=ax), (6.4, 3.6)
+    )
+
+
+def _presets(op: str) -> Iterator[str]:
+    presets = registry.presets(op).values()
+    if presets:
+        yield f"### Presets of `{op}`\n"
+        rows = [(f"`{p.name}`", f"`{p.spec}`", _cell(p.note)) for p in presets]
+        yield _table(("preset", "stands for", "where the released library differs"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return escape(" ".join(text.split()))
+
+
+def _picture(folder, name, text, draw, size) -> str:
+    axes = Figure(figsize=size, layout="constrained").add_subplot()
+    draw(axes)
+    axes.figure.savefig(folder / "catalogue" / name, dpi=90)
+    return f"![{escape(text)}](catalogue/{name})\n"
+
+
+def escape(text: str) -> str:
+    """Docstring text as Markdown: ``code`` becomes code, all else is taken literally."""
+    pieces = re.split(r"``(.+?)``", text)
+    return "".join(
+        f"`{piece}`" if i % 2 else re.sub(r"([\\`*_{}\[\]<>|#~$])", r"\\\1", piece)
+        for i, piece in enumerate(pieces)
+    )
