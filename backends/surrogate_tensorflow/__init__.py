@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 import surrogate
-
 from surrogate_tensorflow._backend import TensorFlowBackend
 from surrogate_tensorflow._override_map import override_map
 

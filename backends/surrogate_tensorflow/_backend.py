@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import surrogate
 import tensorflow as tf
 
+import surrogate
 from surrogate_tensorflow import _composites, _hooks, _install, _kit, _namespace, _types
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
@@ -54,7 +54,7 @@ class TensorFlowBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The function of ``tf``, or of Keras where TensorFlow has none."""
-        return _kit.spelling(op, **attributes)(*inputs, **attributes)
+        return _kit.call(op, inputs, attributes)
 
     def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """A tape; unconnected inputs get zeros."""

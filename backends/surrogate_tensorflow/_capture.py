@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import surrogate
 import tensorflow as tf
 
+import surrogate
 from surrogate_tensorflow import _namespace as xp
 from surrogate_tensorflow._recording import unrecorded
 

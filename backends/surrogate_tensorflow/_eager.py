@@ -1,4 +1,4 @@
-"""Eager mode, and tapes inside graphs: leave the fast path, then record the rule instead of the native gradient."""
+"""Eager mode, and tapes inside graphs: leave the fast path, then record the rule, not the native gradient."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-
 from surrogate_tensorflow import _graph, _hooks, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._ops import OP_TYPES

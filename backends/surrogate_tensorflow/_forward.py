@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-
 from surrogate_tensorflow import _graph, _hooks
 
 if TYPE_CHECKING:

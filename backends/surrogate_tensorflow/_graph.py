@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import surrogate
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
+import surrogate
 from surrogate_tensorflow import _hooks, _names, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._ops import CARRIER, OP_TYPES

@@ -41,7 +41,7 @@ def switcher(backend: TensorFlowBackend) -> Any:
 
 
 def _make_record_operation(backend: TensorFlowBackend) -> Any:
-    """Backward functions written in Python (tf.custom_gradient, tf.recompute_grad) obey what the forward did."""
+    """Backward functions written in Python (tf.recompute_grad) obey what the forward did."""
     native, scope = _hooks.record_operation.native, backend.scope
 
     def record_operation(

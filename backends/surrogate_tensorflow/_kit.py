@@ -30,9 +30,14 @@ _SPELLINGS: dict[str, Callable[..., Array]] = {
 }
 
 
-def spelling(op: str, **attributes: Any) -> Callable[..., Array]:
-    """The function a user would call."""
-    return keras.ops.round if op == "round" and attributes else _SPELLINGS[op]
+def call(op: str, inputs: Sequence[Array], attributes: dict[str, Any]) -> Array:
+    """The op as a user spells it."""
+    function = _SPELLINGS[op]
+    if attributes:  # only round has any, and only Keras has it
+        function = keras.ops.round
+    elif op == "fmod" and inputs[0].dtype.size == 2 and hasattr(keras.ops, "fmod"):
+        function = keras.ops.fmod  # tf.truncatemod has no kernel for float16 and bfloat16
+    return function(*inputs, **attributes)
 
 
 def reverse(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:

@@ -19,7 +19,8 @@ def name_of(rule: surrogate.Rule) -> str:
     """The name of a rule; :func:`rule_of` gives the rule back, here and in another process."""
     gradient = rule.gradient
     name = f"{PREFIX}{gradient.digest[:12]}/{rule.decimals}/{gradient.id}"
-    return _rules.setdefault(name, rule) and name
+    _rules.setdefault(name, rule)
+    return name
 
 
 def rule_of(name: str) -> surrogate.Rule:

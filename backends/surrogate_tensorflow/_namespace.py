@@ -28,7 +28,6 @@ isnan = tf.math.is_nan
 log = tf.math.log
 log1p = tf.math.log1p
 logical_and = tf.math.logical_and
-logical_not = tf.math.logical_not
 logical_or = tf.math.logical_or
 nan = math.nan
 ones_like = tf.ones_like
@@ -43,6 +42,11 @@ square = tf.math.square
 tan = tf.math.tan
 tanh = tf.math.tanh
 zeros_like = tf.zeros_like
+
+
+def logical_not(x: Any) -> Any:
+    """Not ``x``. No node LogicalNot: Grappler turns ``not (a > b)`` into ``a <= b``, wrong at NaN."""
+    return tf.where(x, False, True)
 
 
 def maximum(a: Any, b: Any) -> Any:

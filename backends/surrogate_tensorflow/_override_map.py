@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
-import surrogate
 import tensorflow as tf
 
+import surrogate
 from surrogate_tensorflow import _hooks, _types
 from surrogate_tensorflow._ops import OP_TYPES
 from surrogate_tensorflow._scope import Scope

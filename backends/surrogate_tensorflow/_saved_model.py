@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-
 from surrogate_tensorflow import _forward, _hooks, _types
 from surrogate_tensorflow._ops import OP_TYPES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from surrogate_tensorflow import _graph, _hooks, _types
+from surrogate_tensorflow import _graph, _hooks
 from surrogate_tensorflow._ops import CARRIER
 
 if TYPE_CHECKING:
