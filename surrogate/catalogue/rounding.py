@@ -118,10 +118,9 @@ def _ewgs(xp: Any, g: Any, x: Any, forward: Any, delta: float) -> Any:
 def ewgs_round(xp: Any, g: Any, x: Any, *, delta: NonNegative = 0.02) -> Any:
     """g (1 + delta sgn(g) (x - round(x))): element-wise gradient scaling.
 
-    Scales the upstream gradient up where following it moves x away from its rounded value's side, down
-    where it does not. g at infinity, where x - round(x) counts as 0; NaN at NaN. There is no forward
-    mode. Lee, Kim, Ham 2021, "Network Quantization with Element-wise Gradient Scaling",
-    arXiv 2104.00903.
+    Scales g up where the step -g moves x towards its rounded value, down where it moves x away. g at
+    infinity, where x - round(x) counts as 0; NaN at NaN. There is no forward mode. Lee, Kim, Ham 2021,
+    "Network Quantization with Element-wise Gradient Scaling", arXiv 2104.00903.
     """
     return _ewgs(xp, g, x, xp.round, delta)
 
