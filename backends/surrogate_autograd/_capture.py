@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import autograd.numpy as anp
@@ -33,8 +33,14 @@ class Capture:
 
     def __init__(self, state: Callable[[], State], spellings: Iterable[Spelling]) -> None:
         self._state = state
-        self._swaps = [self._swap(spelling.name, partial(self._op, spelling)) for spelling in spellings]
-        self._swaps.append(self._swap("divmod", self._divmod))
+        self._swaps: list[Swap] = []
+        functions: set[FunctionType] = set()
+        for spelling in spellings:
+            function = getattr(anp, spelling.name, None)
+            if function is not None and function not in functions:
+                functions.add(function)
+                self._swaps.append(Swap(function, _hooks.PRIMITIVE, partial(self._op, spelling)))
+        self._swaps.append(Swap(anp.divmod, _hooks.PRIMITIVE, self._divmod))
 
     def install(self) -> None:
         for swap in self._swaps:
@@ -43,9 +49,6 @@ class Capture:
     def remove(self) -> None:
         for swap in self._swaps:
             swap.remove()
-
-    def _swap(self, name: str, make: Callable[[Catcher], Catcher]) -> Swap:
-        return Swap(getattr(anp, name), _hooks.PRIMITIVE, make)
 
     def _op(self, spelling: Spelling, native: Catcher) -> Catcher:
         """What one spelling of an op calls while hooks are installed."""

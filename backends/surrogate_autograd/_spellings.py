@@ -17,7 +17,7 @@ class Spelling(NamedTuple):
     """One function of ``autograd.numpy``.
 
     Attributes:
-        name: its name there. Names of the same function need no entry of their own.
+        name: its name there; some names are of one function, and some are not in every version.
         op: the op it is.
         operands: for each input of the op, the names it may be given under.
         defaults: for each input, its value when it is not given or None.
@@ -41,16 +41,19 @@ SPELLINGS = (
     Spelling("sign", "sign"),
     Spelling("round", "round", _A, decimals=True),
     Spelling("around", "round", _A, decimals=True),
+    Spelling("round_", "round", _A, decimals=True),
     Spelling("rint", "round"),
     Spelling("floor", "floor"),
     Spelling("ceil", "ceil"),
     Spelling("trunc", "trunc"),
     Spelling("fix", "trunc"),
     _binary("mod"),
+    _binary("remainder", "mod"),
     _binary("fmod"),
     _binary("floor_divide"),
     _binary("heaviside"),
     Spelling("clip", "clip", (("a",), ("a_min", "min"), ("a_max", "max")), (None, -np.inf, np.inf)),
+    Spelling("abs", "abs"),
     Spelling("absolute", "abs"),
     Spelling("fabs", "abs"),
 )

@@ -4,6 +4,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 from autograd import elementwise_grad, grad, make_jvp, make_vjp
+from autograd.numpy.numpy_boxes import ArrayBox
 
 import surrogate
 
@@ -198,6 +199,9 @@ class Labelled:
         return np.asarray(self.data, dtype)
 
 
+@pytest.mark.skipif(
+    not hasattr(ArrayBox, "__array_ufunc__"), reason="before autograd 1.9 such objects meet no boxes"
+)
 @pytest.mark.parametrize("op", ["mod", "floor_divide", "heaviside"])
 @pytest.mark.parametrize("function", ["autograd", "numpy"])
 @pytest.mark.parametrize("order", [0, 1], ids=["first", "second"])

@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 from autograd import make_vjp
 from autograd.numpy import fix as early_fix, mod as early_mod, round as early_round, sign as early_sign
+from autograd.numpy.numpy_boxes import ArrayBox
 
 import surrogate
+
+# since autograd 1.9 NumPy's own ufuncs hand a box to autograd; before they refuse it
+handed_on = pytest.mark.skipif(
+    not hasattr(ArrayBox, "__array_ufunc__"), reason="before autograd 1.9 numpy.sign(box) is a TypeError"
+)
+# NumPy 2.5 deprecates it
+deprecated = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 
 UNARY = [
     ("sign", "np.sign", lambda x: anp.sign(x), {}),
     ("sign", "from-import", lambda x: early_sign(x), {}),
-    ("sign", "numpy.sign", lambda x: np.sign(x), {}),
+    ("sign", "numpy.sign", lambda x: np.sign(x), {}, handed_on),
     ("round", "np.round", lambda x: anp.round(x), {}),
     ("round", "np.round(x, 1)", lambda x: anp.round(x, 1), {"decimals": 1}),
     ("round", "np.round(decimals=-1)", lambda x: anp.round(x, decimals=-1), {"decimals": -1}),
@@ -30,8 +38,8 @@ UNARY = [
     ("floor", "np.floor", lambda x: anp.floor(x), {}),
     ("ceil", "np.ceil", lambda x: anp.ceil(x), {}),
     ("trunc", "np.trunc", lambda x: anp.trunc(x), {}),
-    ("trunc", "np.fix", lambda x: anp.fix(x), {}),
-    ("trunc", "from-import fix", lambda x: early_fix(x), {}),
+    ("trunc", "np.fix", lambda x: anp.fix(x), {}, deprecated),
+    ("trunc", "from-import fix", lambda x: early_fix(x), {}, deprecated),
     ("abs", "np.abs", lambda x: anp.abs(x), {}),
     ("abs", "np.absolute", lambda x: anp.absolute(x), {}),
     ("abs", "np.fabs", lambda x: anp.fabs(x), {}),
@@ -50,7 +58,7 @@ BINARY = [
     ("floor_divide", "x // y", lambda x, y: x // y),
     ("floor_divide", "divmod(x, y)[0]", lambda x, y: divmod(x, y)[0]),
     ("heaviside", "np.heaviside", lambda x, y: anp.heaviside(x, y)),
-    ("heaviside", "numpy.heaviside", lambda x, y: np.heaviside(x, y)),
+    ("heaviside", "numpy.heaviside", lambda x, y: np.heaviside(x, y), handed_on),
 ]
 
 REFLECTED = [
@@ -77,11 +85,13 @@ CLIP = [
 ]
 
 
-def cases(table):
-    return [pytest.param(*(v for i, v in enumerate(row) if i != 1), id=f"{row[0]}-{row[1]}") for row in table]
+def cases(table, columns):
+    return [
+        pytest.param(op, *row[:columns], id=f"{op}-{name}", marks=row[columns:]) for op, name, *row in table
+    ]
 
 
-@pytest.mark.parametrize(("op", "f", "attributes"), cases(UNARY))
+@pytest.mark.parametrize(("op", "f", "attributes"), cases(UNARY, 2))
 def test_unary(op, f, attributes, rules, x, g):
     native = np.asarray(f(x))
     with surrogate.override("autograd", {op: rules[op]}) as used:
@@ -92,7 +102,7 @@ def test_unary(op, f, attributes, rules, x, g):
     assert used.hits == {op: 1}
 
 
-@pytest.mark.parametrize(("op", "f"), cases(BINARY))
+@pytest.mark.parametrize(("op", "f"), cases(BINARY, 1))
 @pytest.mark.parametrize("operand", [0, 1], ids=["first", "second"])
 def test_binary(op, f, operand, rules, x, y, g):
     native = f(x, y)
@@ -103,7 +113,7 @@ def test_binary(op, f, operand, rules, x, y, g):
     assert used.hits == {op: 1}
 
 
-@pytest.mark.parametrize(("op", "f"), cases(BINARY))
+@pytest.mark.parametrize(("op", "f"), cases(BINARY, 1))
 def test_binary_by_both_operands(op, f, rules, x, y, g):
     with surrogate.override("autograd", {op: rules[op]}) as used:
         vjp, _ = make_vjp(f, (0, 1))(x, y)
@@ -112,7 +122,7 @@ def test_binary_by_both_operands(op, f, rules, x, y, g):
     assert used.hits == {op: 1}
 
 
-@pytest.mark.parametrize(("op", "f"), cases(REFLECTED))
+@pytest.mark.parametrize(("op", "f"), cases(REFLECTED, 1))
 def test_reflected(op, f, rules, y, g):
     native = f(y)
     with surrogate.override("autograd", {op: rules[op]}):
