@@ -19,7 +19,15 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "generated_pages",
 ]
-exclude_patterns = ["_build", "_ext", "examples", "gallery", "auto_examples/*.ipynb", "**/README.rst", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "examples",
+    "gallery",
+    "auto_examples/*.ipynb",
+    "**/README.rst",
+    "sg_execution_times.rst",
+]
 nitpicky = True
 
 html_theme = "furo"

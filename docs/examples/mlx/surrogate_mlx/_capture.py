@@ -1,0 +1,94 @@
+"""One call of an op: look up the rule, run the native op, and give MLX the rule's derivatives for it.
+
+``mx.custom_function`` carries the rule through ``grad``, ``vjp``, ``jvp``, ``vmap`` and ``compile``. It is
+decided here, when the op runs or is traced.
+"""
+
+from functools import lru_cache
+
+import mlx.core as mx
+
+import surrogate
+
+_FLOATS = (mx.float16, mx.bfloat16, mx.float32, mx.float64)
+
+
+class Capture:
+    """Catches ops for one backend."""
+
+    def __init__(self, backend):
+        self.backend = backend
+        self._with_rule = lru_cache(maxsize=4096)(self._make)
+
+    def call(self, op, native, inputs, decimals=0):
+        """The op on ``inputs``, by its rule if one is in force; ``native(*inputs)`` without."""
+        state = self.backend.state()
+        gradient = state.rules.get(op)
+        arrays = None if gradient is None else _alike(inputs)
+        if arrays is None:
+            return native(*inputs)
+        state.captured(op)
+        return self._with_rule(native, gradient.at(decimals))(*arrays)
+
+    def _make(self, native, rule):
+        """``native`` as a function of MLX whose derivatives are the rule's."""
+        backend, xp, alone = self.backend, self.backend.xp, rule.arity == 1
+
+        def listed(x):  # MLX hands over one input bare, and several as a list
+            return [x] if alone else list(x)
+
+        @mx.custom_function
+        def with_rule(*inputs):
+            return native(*inputs)
+
+        @with_rule.vjp
+        def _(inputs, g, output):
+            inputs = listed(inputs)
+            with backend.exactly(None):
+                found = rule.vjp(xp, rule.save(xp, inputs), g)
+                found = [_sum_to(c, x.shape) for c, x in zip(found, inputs, strict=True)]
+            return found[0] if alone else tuple(found)
+
+        @with_rule.jvp
+        def _(inputs, tangents):
+            inputs = listed(inputs)
+            with backend.exactly(None):
+                return rule.jvp(xp, rule.save(xp, inputs), listed(tangents))
+
+        @with_rule.vmap
+        def _(inputs, axes):
+            mapped = [(x, axis) for x, axis in zip(listed(inputs), listed(axes), strict=True)]
+            rank = max(x.ndim - _is_mapped(axis) for x, axis in mapped)
+            return with_rule(*(_batch_first(x, axis, rank) for x, axis in mapped)), 0
+
+        return with_rule
+
+
+def _alike(inputs):
+    """The inputs as arrays of one float dtype; None, so that the op stays native, for other inputs."""
+    arrays = [x for x in inputs if isinstance(x, mx.array)]
+    if not arrays:
+        return None
+    dtype = arrays[0].dtype
+    for x in arrays[1:]:
+        dtype = mx.result_type(mx.zeros((), dtype), mx.zeros((), x.dtype)) if x.dtype != dtype else dtype
+    if dtype not in _FLOATS:
+        return None
+    return [x.astype(dtype) if isinstance(x, mx.array) else mx.array(x, dtype=dtype) for x in inputs]
+
+
+def _sum_to(x, shape):
+    axes = surrogate.broadcast_axes(tuple(x.shape), tuple(shape))
+    return mx.sum(x, axis=axes).reshape(shape) if axes else x.reshape(shape)
+
+
+def _is_mapped(axis):
+    return axis is not None and axis >= 0
+
+
+def _batch_first(x, axis, rank):
+    """``x`` with its mapped axis first and the others aligned to ``rank`` axes at the end."""
+    if not _is_mapped(axis):
+        return x
+    x = mx.moveaxis(x, axis, 0)
+    return x.reshape((x.shape[0], *(1,) * (rank + 1 - x.ndim), *x.shape[1:]))

@@ -1,0 +1,99 @@
+"""The namespace that formulas are evaluated over: MLX's own functions, taken before any is replaced."""
+
+import math
+
+import mlx.core as mx
+from mlx.core import (
+    abs,
+    arctan as atan,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    floor,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    ones_like,
+    power as pow,
+    round,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+    where,
+    zeros_like,
+)
+
+e, pi, inf, nan = math.e, math.pi, math.inf, math.nan
+_maximum, _minimum = mx.maximum, mx.minimum
+
+__all__ = [
+    "abs",
+    "astype_like",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "e",
+    "exp",
+    "expm1",
+    "floor",
+    "inf",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log1p",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "maximum",
+    "minimum",
+    "nan",
+    "ones_like",
+    "pi",
+    "pow",
+    "round",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+    "where",
+    "widen",
+    "zeros_like",
+]
+
+
+def maximum(x, y):
+    """The larger; at a tie the derivative is half for each, where MLX's own gives all to the second."""
+    return where(x == y, 0.5 * x + 0.5 * y, _maximum(x, y))
+
+
+def minimum(x, y):
+    """The smaller; at a tie the derivative is half for each."""
+    return where(x == y, 0.5 * x + 0.5 * y, _minimum(x, y))
+
+
+def widen(x):
+    """float16 and bfloat16 as float32; anything else unchanged."""
+    return x.astype(mx.float32) if getattr(x, "dtype", None) in (mx.float16, mx.bfloat16) else x
+
+
+def astype_like(x, like):
+    """``x`` in the dtype of ``like``."""
+    return x.astype(like.dtype) if isinstance(x, mx.array) else mx.array(x, dtype=like.dtype)
