@@ -27,6 +27,7 @@ _OPERANDS: dict[str, tuple[tuple[float, ...], ...]] = {
 }
 #: For ops that a plugin defines: further operands by position.
 _OTHERWISE = (3.0, 5.0, 7.0)
+_FILLER, _MULTIPLE = 0.75, 64
 UPSTREAM = (1.0, -2.0, 0.0, np.inf)
 
 
@@ -64,6 +65,8 @@ def grid(case: Case, dtype: str) -> Grid:
     xs = abscissae(case, dtype)
     others = operands(case.op, case.gradient.op.arity)
     rows = list(product(xs, others))
+    # few different shapes, so that frameworks that compile each op for each shape do so few times
+    rows += [(_FILLER, others[0])] * (-len(rows) % _MULTIPLE)
     columns = [np.array([x for x, _ in rows])]
     columns += [np.array([other[i] for _, other in rows]) for i in range(len(others[0]))]
     kind, n = numpy_dtype(dtype), len(rows)

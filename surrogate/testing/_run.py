@@ -26,12 +26,17 @@ def run(target: Target, case: Case, dtype: str, mode: Mode) -> Run:
 
 def native(target: Target, case: Case, dtype: str, mode: Mode) -> Array:
     """The op's value at all points with no override active, compiled and mapped as in ``mode``."""
-    f, inputs = target.op(case.op), target.put(*grid(case, dtype).inputs)
+    found = target.once(
+        ("native", case.op, *sorted(mode.needs & {"vmap", "compile"})), lambda: _native(target, case.op, mode)
+    )
+    return target.take(found(*target.put(*grid(case, dtype).inputs)))
+
+
+def _native(target: Target, op: str, mode: Mode) -> Any:
+    f = target.op(op)
     if "vmap" in mode.needs:
         f = target.backend.vmap(f)
-    if "compile" in mode.needs:
-        f = target.backend.compile(f)
-    return target.take(f(*inputs))
+    return target.backend.compile(f) if "compile" in mode.needs else f
 
 
 class Run:
