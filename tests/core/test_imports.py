@@ -8,7 +8,18 @@ from statistics import median
 
 import surrogate
 
-FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "jaxlib", "autograd", "matplotlib", "click", "rich", "sklearn"}
+FRAMEWORKS = {
+    "torch",
+    "tensorflow",
+    "keras",
+    "jax",
+    "jaxlib",
+    "autograd",
+    "matplotlib",
+    "click",
+    "rich",
+    "sklearn",
+}
 
 
 def run(code):
@@ -34,7 +45,9 @@ def test_only_numpy_and_pluggy_are_needed():
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(json.dumps(sorted(new - sys.stdlib_module_names)))"
     )
-    assert set(third_party) <= {"surrogate", "numpy", "pluggy"} | {n for n in third_party if n.startswith("_")}
+    assert set(third_party) <= {"surrogate", "numpy", "pluggy"} | {
+        n for n in third_party if n.startswith("_")
+    }
 
 
 def test_importing_takes_at_most_twice_as_long_as_numpy():

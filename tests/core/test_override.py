@@ -70,7 +70,12 @@ def test_override_lies_over_use_even_when_use_comes_later(toy):
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_handles_undo_in_any_order(toy, order):
-    rules = [{"sign": "identity"}, {"sign": "zero", "round": "zero"}, {"sign": "native"}, {"round": "identity"}]
+    rules = [
+        {"sign": "identity"},
+        {"sign": "zero", "round": "zero"},
+        {"sign": "native"},
+        {"round": "identity"},
+    ]
     handles = {i: surrogate.use(toy, r) for i, r in enumerate(rules)}
     for gone in order:
         handles.pop(gone).undo()

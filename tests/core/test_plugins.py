@@ -121,7 +121,16 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
             "disk",
         ),
     ],
-    ids=["raises", "import", "own part", "no hook", "wrong name", "no backend", "misspelt hook", "hook raises"],
+    ids=[
+        "raises",
+        "import",
+        "own part",
+        "no hook",
+        "wrong name",
+        "no backend",
+        "misspelt hook",
+        "hook raises",
+    ],
 )
 def test_a_broken_plugin_says_why_and_breaks_nothing_else(install, text, cause, message):
     install("broken", text)
