@@ -164,7 +164,7 @@ def test_the_backend_hears_of_every_change(toy):
 
 
 class TestNothingIsInstalledByBadInput:
-    BAD = [
+    BAD = (
         (surrogate.UnknownOpError, {"sgin": "identity"}),
         (surrogate.UnknownGradientError, {"sign": "hardtan"}),
         (surrogate.UnknownParameterError, {"sign": "hardtanh(widht=2)"}),
@@ -176,7 +176,7 @@ class TestNothingIsInstalledByBadInput:
         (surrogate.SpecError, "sign=identity"),
         (surrogate.UnsupportedOpError, {"ceil": "identity"}),
         (surrogate.FormulaError, {"sign": lambda x: x}),
-    ]
+    )
 
     @pytest.mark.parametrize("verb", [surrogate.use, surrogate.override])
     @pytest.mark.parametrize(("error", "rules"), BAD)
