@@ -13,23 +13,23 @@ from surrogate._registry import register
 from surrogate.catalogue._stable import logistic
 
 
-def _outside(below: Any, above: Any, crossed: Any) -> tuple[Any, Any]:
-    """Which bound is the value, if the bounds leave no room between them: hi."""
-    if crossed is False:  # Python numbers in order, the usual case: nothing to compute
+def _outside(below: Any, above: Any, room: Any, crossed: Any) -> tuple[Any, Any]:
+    """Which bound is the value; where there is no room between them, hi."""
+    if room is True:  # Python numbers in order, the usual case: nothing to compute
         return below, above
-    return below & (crossed == False), above | crossed  # noqa: E712
+    return below & room, above | crossed
 
 
 @register("clip", name="closed")
 def clip_closed(xp: Any, x: Any, lo: Any, hi: Any) -> Any:
     """1[lo <= x <= hi] to x, 1[x < lo] to lo, 1[x > hi] to hi: ties go to x, and the three add up to g."""
-    return (lo <= x) & (x <= hi), *_outside(x < lo, x > hi, lo > hi)
+    return (lo <= x) & (x <= hi), *_outside(x < lo, x > hi, lo <= hi, lo > hi)
 
 
 @register("clip", name="open")
 def clip_open(xp: Any, x: Any, lo: Any, hi: Any) -> Any:
     """1[lo < x < hi] to x, 1[x <= lo] to lo, 1[x >= hi] to hi: ties go to the bounds, all add up to g."""
-    return (lo < x) & (x < hi), *_outside(x <= lo, x >= hi, lo >= hi)
+    return (lo < x) & (x < hi), *_outside(x <= lo, x >= hi, lo < hi, lo >= hi)
 
 
 @register("clip", name="half")
@@ -37,7 +37,7 @@ def clip_half(xp: Any, x: Any, lo: Any, hi: Any) -> Any:
     """1 inside, 1/2 at the ties to x and 1/2 to the bound, 1 to the bound outside: all add up to g."""
     inside = (lo <= x) & (x <= hi)
     shared = xp.where(inside & ((x == lo) | (x == hi)), 0.5, xp.ones_like(x))
-    below, above = _outside(x <= lo, x >= hi, lo >= hi)
+    below, above = _outside(x <= lo, x >= hi, lo < hi, lo >= hi)
     return window(inside, shared), window(below, shared), window(above, shared)
 
 

@@ -24,11 +24,15 @@ def dividend_only(xp: Any, x: Any) -> Any:
     return 1.0
 
 
+def _beyond(xp: Any, x: Any, y: Any, n: Any) -> Any:
+    """x/y - n, by way of x - n*y: x/y itself has lost digits of its fraction when it is large."""
+    return xp.where(n == 0, x / y, (x - n * y) / y)
+
+
 @register("mod", name="straight_through")
 def mod_straight_through(xp: Any, x: Any, y: Any) -> Any:
     """(0, x/y - floor(x/y)): what an identity gradient for the floor inside x - y*floor(x/y) gives."""
-    q = x / y
-    return 0.0, q - xp.floor(q)
+    return 0.0, _beyond(xp, x, y, xp.floor(x / y))
 
 
 @register("mod", name="sine")
@@ -39,7 +43,7 @@ def mod_sine(xp: Any, x: Any, y: Any) -> Any:
     the jumps, where the sawtooth falls.
     """
     q = x / y
-    r = q - xp.round(q)  # exact, as 1/4 - |r| is: cos(2 pi r) keeps its digits near its zeros
+    r = _beyond(xp, x, y, xp.round(q))  # in [-1/2, 1/2]; cos(2 pi r) keeps its digits near its zeros
     cosine = xp.sin((2 * xp.pi) * (0.25 - xp.abs(r)))
     return -2 * cosine, 0.5 - xp.sin((2 * xp.pi) * r) / xp.pi + 2 * q * cosine
 
