@@ -146,7 +146,7 @@ class Unit:
 
 
 def _as_operand(x: Any, dtype: Any) -> Tensor:
-    return tf.cast(x, dtype) if hasattr(x, "dtype") else tf.convert_to_tensor(x, dtype)
+    return tf.cast(tf.convert_to_tensor(x), dtype) if hasattr(x, "dtype") else tf.convert_to_tensor(x, dtype)
 
 
 def _with_rank(x: Tensor, rank: int | None) -> Tensor:
