@@ -69,6 +69,7 @@ class TorchBackend(Backend):
 
     def compile(self, f: Function) -> Function:
         """``torch.compile(fullgraph=True)`` without code generation, which changes no derivative."""
+        _driver.load_forward_mode()
         torch.compiler.reset()  # a kit compiles one function's code more often than the compiler allows
         return torch.compile(f, backend="aot_eager", fullgraph=True)
 

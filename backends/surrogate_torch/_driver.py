@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import warnings
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 Array = Any
 
@@ -69,12 +71,27 @@ def grad(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple[Ar
 
 
 def jvp(f: Callable[..., Array], inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-    """``f(*inputs)`` and its tangent."""
-    with warnings.catch_warnings():  # torch.func.jvp imports a module that uses TorchScript, once
-        warnings.simplefilter("ignore", DeprecationWarning)
-        importlib.import_module("torch._decomp.decompositions_for_jvp")
+    """``f(*inputs)`` and its tangent.
+
+    ``torch.func.jvp`` does not take a compiled function (pytorch issue 128711); dual numbers do.
+    """
+    if hasattr(f, "_torchdynamo_orig_callable"):
+        with forward_ad.dual_level():
+            y = f(*map(forward_ad.make_dual, inputs, tangents))
+            primal, slope = forward_ad.unpack_dual(y)
+        return primal, torch.zeros_like(primal) if slope is None else slope
+    if not torch.compiler.is_compiling():
+        load_forward_mode()
     y, tangent = torch.func.jvp(f, tuple(inputs), tuple(tangents))
     return y, tangent
+
+
+@functools.cache
+def load_forward_mode() -> None:
+    """Import what torch.func.jvp imports at its first call: it warns of its own use of TorchScript."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        importlib.import_module("torch._decomp.decompositions_for_jvp")
 
 
 def residuals(f: Callable[..., Array], inputs: Sequence[Array]) -> int:

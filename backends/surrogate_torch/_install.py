@@ -13,6 +13,7 @@ from surrogate_torch import _kernels
 from surrogate_torch._checkpoint import bind_recomputations
 from surrogate_torch._scope import Scope
 from surrogate_torch._script import keep_autograd
+from surrogate_torch._shield import shields
 from surrogate_torch._spellings import SPELLINGS, UNARY
 
 _KEY = "Autograd"
@@ -37,6 +38,7 @@ class Installation:
                 front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
                 if front is not None:
                     todo.append((overload, front, _FRONT))
+        todo.extend(shields())
         self._library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")

@@ -16,7 +16,8 @@ from torch._guards import TracingContext
 from surrogate_torch import _guards
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
 from surrogate_torch._numbers import as_tensors
-from surrogate_torch._scope import Scope, flags
+from surrogate_torch._scope import Scope, flags, untouched
+from surrogate_torch._shield import OWN
 from surrogate_torch._spellings import Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
@@ -30,10 +31,10 @@ _below_autograd = torch._C._AutoDispatchBelowAutograd
 
 def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of an op of one tensor."""
-    op, overload, here = spelling.op, spelling.overload, scope.here
+    op, overload, here, uses = spelling.op, spelling.overload, scope.here, OWN.get(spelling.op)
 
     def kernel(keys: Any, x: Any) -> Any:
-        state = here()
+        state = here(op)
         if state is not None:
             gradient = state.rules.get(op)
             if _tracing() is not None:
@@ -47,6 +48,9 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
                     state.captured(op)
+        if uses:
+            with untouched(uses):
+                return native.call_boxed(keys, x)
         return native.call_boxed(keys, x)
 
     return kernel
@@ -56,12 +60,13 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of any other op."""
     overload, read, here = spelling.overload, spelling.read, scope.here
     slots = tensor_slots(overload)
+    uses = OWN.get(spelling.op, frozenset())
     attribute = "decimals" in (argument.name for argument in overload._schema.arguments)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         boxed = all(isinstance(args[slot], torch.Tensor) for slot in slots)
-        state = here()
-        if state is not None and (call := read(args, kwargs)) is not None:
+        call = read(args, kwargs)
+        if call is not None and (state := here(call.op)) is not None:
             gradient = state.rules.get(call.op)
             if _tracing() is not None:
                 _guards.note(call.op, gradient, scope)
@@ -72,9 +77,10 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
                 if flags.deferred:
                     state.captured(call.op)
-        if boxed:
-            return native.call_boxed(keys, *args, **kwargs)
-        return _native_with_numbers(overload, native, slots, keys, args, kwargs)
+        with untouched(uses):
+            if boxed:
+                return native.call_boxed(keys, *args, **kwargs)
+            return _native_with_numbers(overload, native, slots, keys, args, kwargs)
 
     return kernel
 
@@ -85,9 +91,8 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     slots = tensor_slots(spelling.inplace)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        state = here()
-        call = None if state is None else read(args, kwargs)
-        if state is not None and call is not None:
+        call = read(args, kwargs)
+        if call is not None and (state := here(call.op)) is not None:
             gradient = state.rules.get(call.op)
             if _tracing() is not None:
                 _guards.note(call.op, gradient, scope)

@@ -11,7 +11,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp
-from surrogate_torch._scope import suspended
+from surrogate_torch._scope import untouched
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -99,7 +99,7 @@ class Surrogate(_Node):
             grad, forward = outer
             with _below_autograd(), torch.set_grad_enabled(grad), forward_ad._set_fwd_grad_enabled(forward):
                 y = capture.forward()
-            with suspended():
+            with untouched():
                 saved = _save(rule, inputs, needs, y.dtype)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
         ctx.operands = [(x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in inputs]
@@ -112,7 +112,7 @@ class Surrogate(_Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
-        with suspended():
+        with untouched():
             found = ctx.rule.vjp(xp, _restore(ctx, saved), g, ctx.needs)
             return (
                 None,
@@ -131,7 +131,7 @@ class Surrogate(_Node):
         if nested:  # this level's primals: an outer level's tangents stay on them
             saved = [_unpack_dual(t, 0)[0] for t in saved]
         given = iter(tangents)
-        with suspended(), forward_ad._set_fwd_grad_enabled(nested):
+        with untouched(), forward_ad._set_fwd_grad_enabled(nested):
             aligned = [None if operand is None else _cast(next(given), ctx.dtype) for operand in ctx.operands]
             tangent = ctx.rule.jvp(xp, _restore(ctx, saved), aligned, ctx.needs)
             if tangent is None:
@@ -156,12 +156,12 @@ class SurrogateUnary(_Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors
-        with suspended():
+        with untouched():
             return None, None, None, ctx.rule.vjp(xp, saved, g, _ONE)[0]
 
     @staticmethod
     def jvp(ctx: Any, _overload: None, _keys: None, _rule: None, tangent: Any) -> Any:
-        with suspended(), forward_ad._set_fwd_grad_enabled(False):
+        with untouched(), forward_ad._set_fwd_grad_enabled(False):
             return ctx.rule.jvp(xp, ctx.saved_tensors, (tangent,), _ONE)
 
 

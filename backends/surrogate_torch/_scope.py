@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -21,24 +21,42 @@ _ENGINE = _engine_run_backward.__code__
 class _Flags(threading.local):
     """What this thread is doing."""
 
-    suspended = False  # evaluating a formula, or native code that must not see overrides
+    native: Container[str] = frozenset()  # the ops that code of PyTorch, or a formula, is using for itself
     deferred = False  # running what will run again to be recorded
 
 
 flags = _Flags()
 
 
-class suspended:  # noqa: N801 -- a context manager, written as a class because it is on the hot path
-    """Run a block with every op native, as ``backend.exactly(None)`` does, at the price of a flag."""
+class _Every:
+    """The container of all ops."""
 
-    __slots__ = ("_before",)
+    def __contains__(self, op: object) -> bool:
+        return True
+
+
+_EVERY = _Every()
+
+
+class untouched:  # noqa: N801 -- a context manager, written as a class because it is on the hot path
+    """Run a block with some ops native, or all of them.
+
+    All: as ``backend.exactly(None)`` does, at the price of a flag; a formula is evaluated so. Some: those
+    that an op of PyTorch's uses for itself.
+    """
+
+    __slots__ = ("_before", "_ops")
+
+    def __init__(self, ops: Container[str] = _EVERY) -> None:
+        self._ops = ops
 
     def __enter__(self) -> None:
-        self._before = flags.suspended
-        flags.suspended = True
+        self._before = flags.native
+        if self._before is not _EVERY:
+            flags.native = self._ops
 
     def __exit__(self, *exc: object) -> None:
-        flags.suspended = self._before
+        flags.native = self._before
 
 
 @contextmanager
@@ -57,12 +75,12 @@ class Scope:
     def __init__(self, backend: Backend) -> None:
         self._state = backend.store.state
 
-    def here(self) -> State | None:
-        """The state an op obeys; None for an op that is not the user's, which stays native.
+    def here(self, op: str) -> State | None:
+        """The state this op obeys; None for an op that is not the user's, which stays native.
 
         Called by kernels only, at most one frame of ours above the caller of the op.
         """
-        if flags.suspended:
+        if op in flags.native:
             return None
         if _graph_task() == -1:
             return self._state()

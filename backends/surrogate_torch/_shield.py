@@ -1,0 +1,90 @@
+"""Ops that PyTorch uses for itself: inside a composite, or inside a native op's forward derivative.
+
+They stay native (a rule for ``sign`` must not change the second derivative of ``abs``, nor one for ``clip``
+that of ``triplet_margin_loss``). A native backward node is told apart by the frame that calls it, see
+:mod:`_scope`; these are called from where the user's own call is, so each is wrapped.
+
+Found by running every operator of PyTorch's own test database under rules for all ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from surrogate_torch._scope import untouched
+
+aten = torch.ops.aten
+
+
+class Composite(NamedTuple):
+    """An operator that runs ops of ours for itself.
+
+    Attributes:
+        packet: its overloads.
+        uses: the ops.
+    """
+
+    packet: Any
+    uses: frozenset[str]
+
+
+def _table(**uses: tuple[str, ...]) -> tuple[Composite, ...]:
+    return tuple(Composite(getattr(aten, name), frozenset(ops)) for name, ops in uses.items())
+
+
+#: Operators with a derivative of their own, whose formula for forward mode runs ops of ours.
+FORMULAS = _table(
+    dist=("abs", "sign"),
+    linalg_vector_norm=("abs", "sign"),
+    nan_to_num=("abs",),
+    norm=("abs", "sign"),
+    renorm=("abs", "sign", "clip"),
+    special_i0e=("abs", "sign"),
+    special_i1=("abs", "sign"),
+    special_i1e=("abs", "sign"),
+)
+
+#: Operators that PyTorch composes of others, without a derivative of their own.
+COMPOSITES = _table(
+    corrcoef=("clip",),
+    cosine_embedding_loss=("clip",),
+    cosine_similarity=("clip", "abs", "sign"),
+    hinge_embedding_loss=("clip",),
+    l1_loss=("abs",),
+    linalg_norm=("abs", "sign"),
+    margin_ranking_loss=("clip",),
+    nanquantile=("ceil", "floor"),
+    quantile=("ceil", "floor"),
+    triplet_margin_loss=("clip",),
+)
+
+#: What an op of ours runs in its own native derivative.
+OWN = {"abs": frozenset({"sign"}), "mod": frozenset({"floor_divide"}), "fmod": frozenset({"floor_divide"})}
+
+
+def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:
+    """The operator's own kernel, with the ops it uses native."""
+
+    def shielded(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        with untouched(uses):
+            return native_kernel.call_boxed(keys, *args, **kwargs)
+
+    return shielded
+
+
+def shields() -> Iterator[tuple[Any, Callable[..., Any], str]]:
+    """Overload, kernel and dispatch key of everything to be wrapped."""
+    for composite, keys in (
+        *((c, ("Autograd",)) for c in FORMULAS),
+        *((c, ("AutogradCPU", "AutogradCUDA", "FuncTorchDynamicLayerFrontMode")) for c in COMPOSITES),
+    ):
+        for name in composite.packet.overloads():
+            overload = getattr(composite.packet, name)
+            if any(argument.is_out for argument in overload._schema.arguments):
+                continue
+            for key in keys:
+                found = torch.library.get_kernel(overload, "AutogradCPU" if key == "Autograd" else key)
+                yield overload, kernel(found, composite.uses), key
