@@ -18,9 +18,10 @@ import numpy as np
 from surrogate import reference
 from surrogate._branches import Branches, branches
 from surrogate._curve import OTHERS
+from surrogate._examples import examples
 from surrogate._extras import extra_module
 from surrogate._gradient import Gradient
-from surrogate._listing import gradients, ops
+from surrogate._listing import ops
 from surrogate._measure import derivative
 from surrogate._op import Op
 from surrogate._partial import Kind
@@ -45,8 +46,6 @@ _COLORS = (
     "C9",
 )  # without C7, which is grey as the forward is
 _STYLES = ("-", "--", "-.", (0, (1, 1)))
-#: Values for the parameters that have no default.
-_REQUIRED = {"clipped": "clipped(lo=-1.5, hi=1.5)"}
 _COLUMNS = 6
 
 
@@ -92,7 +91,7 @@ def op(op: str, specs: Sequence[Spec] | None = None, *, ax: Any = None, reach: f
         As :func:`gradient`.
     """
     known = registry.op(op)
-    found = [registry.gradient(op, spec) for spec in (_all(known) if specs is None else specs)]
+    found = [registry.gradient(op, spec) for spec in (examples(op) if specs is None else specs)]
     ax, reach = _axes(ax, (9.0, 5.2)), _reach(known, reach)
     _draw_forward(ax, known, reach)
     by_x = (True, *(False,) * (known.arity - 1))
@@ -127,7 +126,7 @@ def gallery(path: str | Path | None = None) -> Any:
         MissingExtraError: matplotlib is not installed.
     """
     figure_module = extra_module("matplotlib.figure", extra="plot", purpose="surrogate.plot")
-    found = [(registry.op(name), _all(registry.op(name))) for name in ops()]
+    found = [(registry.op(name), examples(name)) for name in ops()]
     rows = sum(-(-len(specs) // _COLUMNS) for _, specs in found)
     figure = figure_module.Figure(figsize=(2.6 * _COLUMNS, 2.1 * rows))
     grid = figure.add_gridspec(rows, _COLUMNS, hspace=0.75, wspace=0.3, left=0.05, right=0.99, top=0.965)
@@ -179,10 +178,6 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     pyplot = extra_module("matplotlib.pyplot", extra="plot", purpose="surrogate.plot")
     _, ax = pyplot.subplots(figsize=size, layout="constrained")
     return ax
-
-
-def _all(known: Op) -> list[str]:
-    return [_REQUIRED.get(name, name) for name in gradients(known.name)]
 
 
 def _draw_forward(ax: Any, known: Op, reach: float, **style: Any) -> None:

@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 
 import surrogate
 from surrogate import plot
+from surrogate._examples import examples
 from surrogate._gradient import Gradient
 from surrogate._registry import registry
 from surrogate.cli._facts import facts
 
-#: Values for the parameters that have no default.
-REQUIRED = {"clipped": "clipped(lo=-1.5, hi=1.5)"}
 INTRODUCTION = """\
 # Catalogue
 
@@ -52,8 +51,8 @@ def _op(op: str, folder: Path) -> Iterator[str]:
     yield f"(op-{op})=\n## `{op}`\n"
     yield f"`{op}({', '.join(known.inputs)})`: {escape(known.doc)} Recommended: {default}.\n"
     yield _picture(folder, f"{op}.png", f"All gradients of {op}", lambda ax: plot.op(op, ax=ax), (9, 5.2))
-    for name in surrogate.gradients(op):
-        yield from _gradient(surrogate.gradient(op, REQUIRED.get(name, name)), folder)
+    for spec in examples(op):
+        yield from _gradient(surrogate.gradient(op, spec), folder)
     yield from _presets(op)
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import surrogate
 from surrogate import _numpy
+from surrogate._examples import examples
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 TINY = {"float16": 6e-8, "bfloat16": 9.2e-41, "float32": 1e-45, "float64": 5e-324}
 REST = {"heaviside": (0.5,), "clip": (-1.0, 1.0)}  # the other inputs
-GIVEN = {"clipped": "clipped(lo=-1, hi=1)"}  # parameters without a default
 STEEP = [
     *(f"sign:{spec}" for spec in ("tanh(slope=100)", "sigmoid(slope=100)", "arctan(alpha=100)")),
     *(f"sign:{spec}" for spec in ("softsign(alpha=100)", "swish_sign(beta=100)", "ede(t=100)")),
@@ -27,10 +27,10 @@ STEEP = [
     "relu:sigmoid(slope=100)",
 ]
 UNARY = [
-    f"{op}:{GIVEN.get(name, name)}"
+    f"{op}:{spec}"
     for op in surrogate.ops()
     if op not in ("mod", "fmod", "floor_divide")
-    for name in surrogate.gradients(op)
+    for spec in examples(op)
 ]
 EVERYWHERE = np.concatenate(
     [[0.0], np.logspace(-4, 4, 60), np.linspace(0, 4, 33), [1e-3, 0.5, 1, 1.5, 2, 2.5, 3, 1e4]]

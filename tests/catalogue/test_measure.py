@@ -5,6 +5,7 @@ import math
 import pytest
 
 import surrogate
+from surrogate._examples import examples
 from surrogate._measure import measure
 
 #: op:spec -> mass, peak, where, half-width (None where there is no simple number), even
@@ -61,12 +62,9 @@ def test_the_measures_are_those_of_the_formula(label):
     assert got.even is even
 
 
-@pytest.mark.parametrize(
-    ("op", "name"),
-    [(op, name) for op, names in surrogate.gradients().items() for name in names if name != "clipped"],
-)
-def test_everything_can_be_measured(op, name):
-    got = measure(surrogate.gradient(op, name))
+@pytest.mark.parametrize(("op", "spec"), [(op, spec) for op in surrogate.ops() for spec in examples(op)])
+def test_everything_can_be_measured(op, spec):
+    got = measure(surrogate.gradient(op, spec))
     assert not any(math.isnan(value) for value in (got.mass, got.peak, got.peak_at, got.half_width))
 
 

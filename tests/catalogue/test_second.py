@@ -6,16 +6,13 @@ import pytest
 
 import surrogate
 from surrogate import reference
+from surrogate._examples import examples
 
 SUBNORMAL = 5e-324
 POINTS = [-1e4, -3, -2.5, -2, -1.5, -1, -0.5, -1e-3, -SUBNORMAL, -0.0, 0.0, SUBNORMAL, 1e-3, 0.5, 1, 1.5, 2]
 POINTS = np.array([*POINTS, 2.5, 3, 1e4])
 OTHERS = {"heaviside": (0.5,), "clip": (-1.0, 1.0), "mod": (3.0,), "fmod": (3.0,), "floor_divide": (3.0,)}
-EVERY = [
-    (op, "clipped(lo=-1, hi=1)" if name == "clipped" else name)
-    for op, names in surrogate.gradients().items()
-    for name in names
-]
+EVERY = [(op, spec) for op in surrogate.ops() for spec in examples(op)]
 
 
 @pytest.mark.parametrize(("op", "spec"), EVERY, ids=[":".join(one) for one in EVERY])
