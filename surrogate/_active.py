@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextvars
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -86,8 +85,8 @@ class Layer:
     __slots__ = ("hits", "rules")
 
     def __init__(self, rules: Mapping[str, Gradient | None]) -> None:
-        self.rules = dict(rules)
-        self.hits: Counter[str] = Counter({op: 0 for op, gradient in rules.items() if gradient is not None})
+        self.rules = rules
+        self.hits = {op: 0 for op, gradient in rules.items() if gradient is not None}
 
 
 class State:

@@ -23,8 +23,8 @@ _lock = threading.Lock()
 class Gradient:
     """A surrogate gradient for one op: hashable, interned, picklable.
 
-    Equal specs give the identical object, so that a compiler that keys on it does not compile
-    again. Made by :func:`surrogate.gradient`; never called directly.
+    Equal specs give the identical object while one is alive, so that a compiler that keys on it does not
+    compile again; identity is equality. Made by :func:`surrogate.gradient`; never called directly.
 
     Attributes:
         op: the op it is for.
@@ -84,14 +84,6 @@ class Gradient:
             if decimals not in self._rules:
                 self._rules[decimals] = Rule(self, decimals)
             return self._rules[decimals]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Gradient):
-            return NotImplemented
-        return self is other or self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
 
     def __repr__(self) -> str:
         return f"Gradient({self.id!r})"

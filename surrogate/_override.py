@@ -222,6 +222,10 @@ def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | N
         raise SpecError(f"rules must map op names to gradients, as in {{'sign': 'hardtanh'}}, not {rules!r}.")
     found: dict[str, Gradient | None] = {}
     for name, spec in rules.items():
+        known = registry.remembered(name, spec)
+        if known is not None and name in backend.ops:
+            found[name] = known
+            continue
         op = registry.op(name)
         if op.name not in backend.ops:
             reason = backend.unsupported.get(op.name, "it has no such operation")

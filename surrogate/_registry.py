@@ -176,13 +176,17 @@ class Registry:
                 raise SpecError(f"{spec.id} is a gradient for {spec.op.name!r}, not for {known.name!r}.")
             return spec
         if isinstance(spec, str):
-            return self._specs.get((op, spec)) or self._read(known, spec)
+            return self.remembered(op, spec) or self._read(known, spec)
         if callable(spec):
             return make(self.anonymous(known.name, spec), {})
         raise SpecError(
             f"{spec!r} ({type(spec).__name__}) is no gradient for {known.name!r}: give a string like "
             "'hardtanh(width=1.5)', a Gradient, or a function def name(xp, x, *, width=1.0)."
         )
+
+    def remembered(self, op: object, spec: object) -> Gradient | None:
+        """The gradient of a spec string that was read before, at the cost of one look-up."""
+        return self._specs.get((op, spec)) if type(spec) is str and type(op) is str else None
 
     def _read(self, op: Op, spec: str) -> Gradient:
         name, given = parse(spec)

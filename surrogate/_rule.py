@@ -62,12 +62,6 @@ class Rule:
         """Stable across processes; two rules of one digest behave the same."""
         return f"{self.gradient.digest}.{self.decimals}" if self.decimals else self.gradient.digest
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (self.digest == other.digest if isinstance(other, Rule) else NotImplemented)
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
     def __repr__(self) -> str:
         scaled = f", decimals={self.decimals}" if self.decimals else ""
         return f"Rule({self.gradient.id!r}{scaled})"
