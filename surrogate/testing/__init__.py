@@ -8,12 +8,20 @@ With pytest, two lines::
 Without pytest, :func:`check_backend` runs the same checks and returns a report.
 """
 
+from surrogate.testing._agreement import Agreement as Agreement, agreements as agreements
 from surrogate.testing._conformance import Conformance as Conformance
 from surrogate.testing._expected import ConformanceWarning as ConformanceWarning
 from surrogate.testing._failure import BrokenPromiseError as BrokenPromiseError
 from surrogate.testing._installed import installed_backends as installed_backends
+from surrogate.testing._matrix import as_html as as_html, as_text as as_text, matrix as matrix, write as write
 from surrogate.testing._plan import Check as Check, plan as plan
-from surrogate.testing._report import Report as Report, Result as Result, check_backend as check_backend
+from surrogate.testing._report import (
+    Report as Report,
+    Result as Result,
+    check_backend as check_backend,
+    result as result,
+)
 from surrogate.testing._target import Target as Target
+from surrogate.testing._undone import undone as undone
 
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

@@ -149,8 +149,8 @@ def refuse_overridden(cls: type[Conformance]) -> None:
     changed = sorted(name for name, kept in _KEPT.items() if getattr(cls, name, None) is not kept)
     if changed:
         raise TypeError(
-            f"{cls.__name__} overrides {', '.join(changed)} of surrogate.testing.Conformance. A check may not "
-            "be changed: name what is known to fail, and why, in expected_failures = {'vjp[mod:*]': 'reason'}."
+            f"{cls.__name__} overrides {', '.join(changed)} of surrogate.testing.Conformance. A check may "
+            "not be changed: say what is known to fail, and why, in expected_failures: {'vjp[mod:*]': 'why'}."
         )
 
 
@@ -183,3 +183,8 @@ def _planned(cls: type[Conformance]) -> list[Check]:
 
 def _target(cls: type[Conformance]) -> Target:
     return _plan_of(cls)[2]
+
+
+def targets() -> dict[str, Target]:
+    """The backends that have been checked in this process, with their numbers."""
+    return {backend.name: target for backend, _, target in _plans.values()}

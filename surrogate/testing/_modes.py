@@ -128,7 +128,13 @@ SECOND = (
     SecondMode("forward_over_reverse", frozenset({"second", "forward"}), _forward_over_reverse),
     SecondMode("reverse_over_forward", frozenset({"second", "forward"}), _reverse_over_forward),
     SecondMode(
-        "jit", frozenset({"second", "compile"}), lambda b, f, i: b.compile(_reverse_over_reverse(b, f, i))
+        "jit_of_second",
+        frozenset({"second", "compile"}),
+        lambda b, f, i: b.compile(_reverse_over_reverse(b, f, i)),
     ),
-    SecondMode("vmap", frozenset({"second", "vmap"}), lambda b, f, i: b.vmap(_reverse_over_reverse(b, f, i))),
+    SecondMode(
+        "vmap_of_second",
+        frozenset({"second", "vmap"}),
+        lambda b, f, i: b.vmap(_reverse_over_reverse(b, f, i)),
+    ),
 )
