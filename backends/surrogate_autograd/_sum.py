@@ -68,8 +68,23 @@ def fit(x: Array, to: Meta) -> Array:
     return cast(x, to.dtype)
 
 
+@primitive
+def _broadcast(x: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(x, shape)
+
+
+# autograd's own broadcast_to cannot add leading axes backwards
+defvjp(_broadcast, lambda ans, x, shape: _fit_to_that_of(x))
+defjvp(_broadcast, lambda g, ans, x, shape: _broadcast(g, shape))
+
+
+def _fit_to_that_of(x: Array) -> Callable[[Array], Array]:
+    to = meta(x)
+    return lambda g: fit(g, to)
+
+
 def spread(x: Array, to: Meta) -> Array:
     """``x`` broadcast to the shape and cast to the dtype of an output."""
     if anp.shape(x) != to.shape:
-        x = anp.broadcast_to(x, to.shape)
+        x = _broadcast(x, to.shape)
     return cast(x, to.dtype)

@@ -120,6 +120,17 @@ class TestShapes:
         assert np.shape(tangent) == right.shape
         np.testing.assert_array_equal(tangent, right)
 
+    @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3)], ids=str)
+    def test_reverse_over_forward_of_a_broadcast_operand(self, shape, rules):
+        x, y = np.full((2, 3), 0.5), np.full(shape, 2.0)
+
+        def tangent(t):
+            return make_jvp(anp.mod, 1)(x, y)(t)[1]
+
+        with surrogate.override("autograd", {"mod": rules["mod"]}):
+            found = make_vjp(tangent)(np.ones(shape))[0](np.ones((2, 3)))
+        np.testing.assert_array_equal(found, surrogate.reference.vjp("mod", rules["mod"], x, y)[1])
+
     def test_a_constant_gradient_of_a_broadcast_operand(self):
         with surrogate.override("autograd", {"mod": "identity"}):
             vjp, _ = make_vjp(anp.mod)(np.array(0.5), np.ones((2, 3)))
