@@ -17,7 +17,7 @@ PAGES = sorted(
 FRAMEWORKS = ("autograd", "jax", "mlx", "tensorflow", "torch")
 
 _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
-_USES = re.compile(r"(?:^|\n)\s*(?:import|from) (?:surrogate_)?(\w+)|surrogate\.\w+\(\s*[\"'](\w+)[\"']")
+_USES = re.compile(r"(?:^|\n)\s*(?:import|from) (?:surrogate_)?(\w+)|\w\(\s*[\"'](\w+)[\"']")
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _PRINTS = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
