@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from surrogate_jax import _namespace, _scope
-from surrogate_jax._capture import install
-from surrogate_jax._hooks import TESTED, check, hide_our_frames
 
 import surrogate
+from surrogate_jax import _namespace, _scope
+from surrogate_jax._capture import install
+from surrogate_jax._hooks import TESTED, check, hide_our_frames, sixty_four_bits
+from surrogate_jax._tasks import follow_tasks, loop_is_running
 
 Array = Any
 Function = Callable[..., Array]
@@ -44,6 +45,7 @@ class JaxBackend(surrogate.Backend):
     tested = TESTED
     ops = frozenset(_CALLS)
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
+    subnormals = False  # XLA flushes them on the CPU in every dtype but float16
     dtypes = ("float16", "bfloat16", "float32", "float64")
     xp = _namespace
 
@@ -59,12 +61,15 @@ class JaxBackend(surrogate.Backend):
             _scope.set_process(rules)
         else:
             _scope.set_local(rules)
+            if rules is not None and loop_is_running():
+                follow_tasks(self)
 
-    # -- for the conformance kit --------------------------------------------------------------------
+    # -- for the conformance kit ---------------------------------------------------------------------
+    # under 64 bits, so that the claimed float64 is what is tested; narrower arrays stay as they are
 
     def asarray(self, x: Any) -> Array:
         """The array on the default device, of the same dtype."""
-        with jax.enable_x64(True):
+        with sixty_four_bits():
             return jnp.asarray(x)
 
     def numpy(self, x: Array) -> Any:
@@ -73,26 +78,40 @@ class JaxBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The op as a jnp function, an operator or a jax.nn function."""
-        return _CALLS[op](*inputs, **attributes)
+        with sixty_four_bits():
+            return _CALLS[op](*inputs, **attributes)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """``jax.vjp``."""
-        y, pull = jax.vjp(f, *inputs)
-        return y, pull(g)
+        with sixty_four_bits():
+            y, pull = jax.vjp(f, *inputs)
+            return y, pull(g)
 
     def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """``jax.jvp``."""
-        return jax.jvp(f, tuple(inputs), tuple(tangents))
+        with sixty_four_bits():
+            y, moved = jax.jvp(f, tuple(inputs), tuple(tangents))
+            return y, moved
 
     def compile(self, f: Function) -> Function:
         """``jax.jit``."""
-        return jax.jit(f)
+        return _in_sixty_four_bits(jax.jit(f))
 
     def vmap(self, f: Function) -> Function:
         """``jax.vmap``."""
-        return jax.vmap(f)
+        return _in_sixty_four_bits(jax.vmap(f))
 
     def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
         """Bytes of the arrays in the pullback of ``jax.vjp``."""
-        _, pull = jax.vjp(f, *inputs)
+        with sixty_four_bits():
+            _, pull = jax.vjp(f, *inputs)
         return sum(x.nbytes for x in jax.tree.leaves(pull))
+
+
+def _in_sixty_four_bits(f: Function) -> Function:
+    @functools.wraps(f)
+    def wrapped(*inputs: Array) -> Array:
+        with sixty_four_bits():
+            return f(*inputs)
+
+    return wrapped

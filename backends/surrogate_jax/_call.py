@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from surrogate_jax._scope import suspend
 
 import surrogate
+from surrogate_jax._scope import suspend
 
 _MODULES = {"jnp": jnp, "lax": jax.lax, "nn": jax.nn}
 
@@ -36,13 +36,11 @@ class Native:
     def __call__(self, *operands: Any) -> Any:
         """The native value, with every override suspended."""
         with suspend():
-            if self.module == "lax":
-                operands = _even(operands)
-            split = len(operands) - len(self.names)
-            named = dict(zip(self.names, operands[split:], strict=True))
-            found = getattr(_MODULES[self.module], self.function)(
-                *operands[:split], **named, **dict(self.static)
-            )
+            given = _even(operands) if self.module == "lax" else operands
+            split = len(given) - len(self.names)
+            named = dict(zip(self.names, given[split:], strict=True))
+            function = getattr(_MODULES[self.module], self.function)
+            found = function(*given[:split], **named, **dict(self.static))
             return found if self.output is None else found[self.output]
 
     def __repr__(self) -> str:

@@ -7,35 +7,36 @@ JAX does with the trace later (differentiate, batch, checkpoint, export) carries
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import jax
-from surrogate_jax import _spellings as spellings
-from surrogate_jax._call import Call
-from surrogate_jax._hooks import JIT_FRAMES, find, primitive, replace_bind
-from surrogate_jax._origin import Origin, in_pallas_kernel, origin
-from surrogate_jax._primitive import surrogate_p
-from surrogate_jax._scope import agree, in_keys, suspended
-from surrogate_jax._spellings import Piece, Spelled
 
 import surrogate
+from surrogate_jax import _spellings as spellings
+from surrogate_jax._call import Call
+from surrogate_jax._hooks import JIT_FRAMES, find, primitive, replace_bind, vary, varying_axes
+from surrogate_jax._origin import Origin, in_pallas_kernel, origin
+from surrogate_jax._plain import WATCHED, refuse
+from surrogate_jax._primitive import surrogate_p
+from surrogate_jax._scope import agree, in_keys, suspended
+from surrogate_jax._spellings import Spelled
 
-#: Primitives that clip, heaviside, ... reach first when jax_disable_jit leaves no jit to see.
-_WATCHED = ("max_p", "min_p", "lt_p", "ge_p", "gt_p")
+Bind = Callable[..., Any]
 
 
 def install(backend: surrogate.Backend) -> None:
-    """Put the hooks in front of JAX's primitives."""
-    replace_bind(find("jax.extend.core.primitives:jit_p"), lambda bind: _jit_hook(backend, bind))
-    replace_bind(
-        find("jax._src.custom_derivatives:custom_jvp_call_p"), lambda bind: _nn_hook(backend, bind)
-    )
+    """Put the hooks in front of JAX's primitives and of the jax.nn functions."""
+    replace_bind(find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
     for name in spellings.LAX:
-        replace_bind(primitive(name), lambda bind, name=name: _lax_hook(backend, bind, name))
-    for name in _WATCHED:
-        replace_bind(primitive(name), lambda bind: _watch_hook(backend, bind))
+        replace_bind(primitive(name), partial(_lax_hook, backend, name))
+    for name in WATCHED:
+        replace_bind(primitive(name), partial(_plain_hook, backend))
+    for name in spellings.NN:
+        function = find(f"jax.nn:{name}")
+        function.__class__ = _nn_class(backend, name, type(function))
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
@@ -51,101 +52,100 @@ def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.Stat
     return state if state.rules else None
 
 
-def _jit_hook(backend: surrogate.Backend, bind: Callable[..., Any]) -> Callable[..., Any]:
+# -- one hook per kind of spelling ------------------------------------------------------------------
+
+
+def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
-        if state is None:
-            return bind(*args, **params)
-        info = params["jaxpr"].jaxpr.debug_info
-        ops = spellings.ops_of_jit(params["name"], info.func_src_info)
-        if not any(op in state.rules for op in ops) or not _called_by_user(sys._getframe(1), _is_jit_call):
-            return bind(*args, **params)
-        spelled = spellings.read_jit(args, params)
-        if spelled is None:
-            return bind(*args, **params)
-        return _replace(state, spelled, lambda: bind(*args, **params))
+        if state is not None:
+            source = params["jaxpr"].jaxpr.debug_info.func_src_info
+            ops = spellings.ops_of_jit(params["name"], source)
+            if any(op in state.rules for op in ops) and _by_user(sys._getframe(1), _is_jit_call):
+                spelled = spellings.read_jit(args, params)
+                if spelled is not None:
+                    return _replace(state, spelled, lambda: bind(*args, **params))
+        return bind(*args, **params)
 
     return hooked
 
 
-def _lax_hook(backend: surrogate.Backend, bind: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _lax_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     op, function = spellings.LAX[name]
-    read = spellings.read_lax(name)
 
     def is_lax_call(found: Origin) -> bool:
         return found.depth == 1 and found.function == function and found.file.endswith("lax.py")
 
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
-        if state is None:
-            return bind(*args, **params)
-        _refuse_disable_jit(state, sys._getframe(1))
-        if op not in state.rules or not _called_by_user(sys._getframe(1), is_lax_call):
-            return bind(*args, **params)
-        spelled = read(args, params)
-        if spelled is None:
-            return bind(*args, **params)
-        return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
-
-    return hooked
-
-
-def _nn_hook(backend: surrogate.Backend, bind: Callable[..., Any]) -> Callable[..., Any]:
-    def hooked(*args: Any, **params: Any) -> Any:
-        state = _in_force(backend, args)
-        if state is None:
-            return bind(*args, **params)
-        # the function comes first among the operands (0.7), or among the parameters
-        function = params["subfuns"][0] if "subfuns" in params else args[0]
-        operands = [x for x in args if not callable(getattr(x, "call_wrapped", None))]
-        name = _nn_name(function)
-        if (
-            name is None
-            or spellings.NN[name] not in state.rules
-            or not _called_by_user(sys._getframe(1), _is_custom_jvp_call)
-        ):
-            return bind(*args, **params)
-        spelled = spellings.read_nn(name, operands)
-        if spelled is None:
-            return bind(*args, **params)
-        return _replace(state, spelled, lambda: bind(*args, **params))
-
-    return hooked
-
-
-def _watch_hook(backend: surrogate.Backend, bind: Callable[..., Any]) -> Callable[..., Any]:
-    def hooked(*args: Any, **params: Any) -> Any:
-        if jax.config.jax_disable_jit:
-            state = _in_force(backend, args)
-            if state is not None:
-                _refuse_disable_jit(state, sys._getframe(1))
+        if state is not None:
+            refuse(state, sys._getframe(1))
+            if op in state.rules and _by_user(sys._getframe(1), is_lax_call):
+                spelled = spellings.read_lax(name, args, params)
+                if spelled is not None:
+                    return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
         return bind(*args, **params)
 
     return hooked
 
 
+def _plain_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
+    def hooked(*args: Any, **params: Any) -> Any:
+        if jax.config.jax_disable_jit:
+            state = _in_force(backend, args)
+            if state is not None:
+                refuse(state, sys._getframe(1))
+        return bind(*args, **params)
+
+    return hooked
+
+
+def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
+    """A class for the one object behind every import of a jax.nn function, which looks first."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        operands = (*args, *kwargs.values())
+        state = _in_force(backend, operands)
+        if state is not None and spellings.NN[name] in state.rules:
+            spelled = spellings.read_nn(name, operands)
+            if spelled is not None and _by_user(sys._getframe(1), _is_direct):
+                return _replace(state, spelled, list)[0]
+        return native.__call__(self, *args, **kwargs)
+
+    names = {"__module__": native.__module__, "__qualname__": native.__qualname__}
+    return type(native.__name__, (native,), {"__call__": call, "__doc__": native.__doc__, **names})
+
+
+# -- the captured call in its place -----------------------------------------------------------------
+
+
 def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """The results of a call: captured where a rule is in force for the piece, native elsewhere."""
+    operands = _vary_together(spelled.operands)
     gradients = [state.rules.get(piece.op) for piece in spelled.pieces]
-    rest = native() if None in gradients else [None] * len(gradients)
-    results = []
-    for piece, gradient, untouched in zip(spelled.pieces, gradients, rest, strict=True):
+    results = native() if None in gradients else [None] * len(gradients)
+    found = []
+    for piece, gradient, untouched in zip(spelled.pieces, gradients, results, strict=True):
         if gradient is None:
-            results.append(untouched)
+            found.append(untouched)
             continue
         state.captured(piece.op)
-        results.append(surrogate_p.bind(*spelled.operands, call=_call(piece, gradient)))
-    return results
+        call = Call(gradient.at(piece.decimals), piece.native, piece.numbers)
+        found.append(surrogate_p.bind(*operands, call=call))
+    return found
 
 
-def _call(piece: Piece, gradient: surrogate.Gradient) -> Call:
-    return Call(gradient.at(piece.decimals), piece.native, piece.numbers)
+def _vary_together(operands: Sequence[Any]) -> Sequence[Any]:
+    """Under ``shard_map`` operands that differ along the same mesh axes, as JAX's own functions make them."""
+    axes = [varying_axes(x) for x in operands]
+    together = frozenset().union(*axes)
+    return [x if own == together else vary(x, together - own) for x, own in zip(operands, axes, strict=True)]
 
 
 # -- who called -------------------------------------------------------------------------------------
 
 
-def _called_by_user(frame: FrameType, is_call: Callable[[Origin], bool]) -> bool:
+def _by_user(frame: FrameType, is_call: Callable[[Origin], bool]) -> bool:
     return is_call(origin(frame)) and not in_pallas_kernel(frame)
 
 
@@ -153,36 +153,5 @@ def _is_jit_call(found: Origin) -> bool:
     return found.depth == 0 and found.function in JIT_FRAMES
 
 
-def _is_custom_jvp_call(found: Origin) -> bool:
-    return found.depth == 0 and found.function == "__call__" and found.file.endswith("custom_derivatives.py")
-
-
-def _nn_name(function: Any) -> str | None:
-    info = getattr(function, "debug_info", None)
-    source = getattr(info, "func_src_info", None) or ""
-    name, _, file = source.partition(" at ")
-    return name if name in spellings.NN and file.startswith(spellings.PRIVATE + "nn") else None
-
-
-def _refuse_disable_jit(state: surrogate.State, frame: FrameType) -> None:
-    """Under jax_disable_jit a jnp function is plain Python: what it calls must not pass unseen.
-
-    Raises:
-        UnsupportedOpError: the user called a jnp function whose op is overridden.
-    """
-    if not jax.config.jax_disable_jit:
-        return
-    outermost = origin(frame).outermost
-    if outermost is None:
-        return
-    file, function = outermost
-    for folder, functions in spellings.FUNCTIONS.items():
-        if file.startswith(folder) and function in functions:
-            found = functions[function]
-            ops = (found,) if isinstance(found, str) else found
-            overridden = [op for op in ops if op in state.rules]
-            if overridden:
-                raise surrogate.UnsupportedOpError(
-                    f"the override of {overridden[0]!r} cannot see jnp.{function} under jax_disable_jit: "
-                    "JAX then runs its functions as plain Python. Turn jax_disable_jit off for this part."
-                )
+def _is_direct(found: Origin) -> bool:
+    return found.depth == 0

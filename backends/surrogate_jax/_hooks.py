@@ -10,10 +10,12 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+from jax import lax
 from jax.extend import source_info_util
 
 import surrogate
@@ -35,7 +37,9 @@ class Hook(NamedTuple):
 HOOKS = (
     Hook("jax:make_user_context", "rules become part of every key JAX caches under (public from 0.7.2)"),
     Hook("jax.extend.core.primitives:jit_p", "a jnp function is a jit of JAX's own: its bind sees each call"),
-    Hook("jax._src.custom_derivatives:custom_jvp_call_p", "jax.nn.relu is a custom_jvp of JAX's own"),
+    Hook("jax.nn:relu.__class__", "jax.nn.relu is an object of a Python class, which can look first"),
+    Hook("jax.nn:relu6.__class__", "jax.nn.relu6 likewise"),
+    Hook("asyncio:Handle._run", "the keys follow the async task that runs"),
     Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
     Hook("jax.interpreters.ad:is_undefined_primal", "which operands a transpose is asked for"),
     Hook("jax.interpreters.ad:primitive_jvps", "the derivative of our primitives"),
@@ -57,7 +61,10 @@ def find(where: str) -> Any:
     """
     module, _, attribute = where.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        return found
     except (ImportError, AttributeError) as error:
         raise incompatible(where) from error
 
@@ -93,6 +100,26 @@ def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[...,
 def tracing_for_a_cache() -> bool:
     """Whether a jaxpr is being made here, by ``jit`` or a control-flow function, that JAX will keep."""
     return bool(find("jax._src.core:unsafe_am_i_under_a_jit")())
+
+
+def sixty_four_bits() -> AbstractContextManager[Any]:
+    """A block in which 64-bit dtypes are kept; where the function lives depends on the version."""
+    where = "jax" if hasattr(jax, "enable_x64") else "jax.experimental"
+    made: AbstractContextManager[Any] = find(f"{where}:enable_x64")(True)
+    return made
+
+
+def varying_axes(x: Any) -> frozenset[str]:
+    """The mesh axes of ``shard_map`` along which a value differs from device to device."""
+    aval = jax.typeof(x)
+    axes: frozenset[str] = getattr(aval, "vma", None) or frozenset()  # 0.7 to 0.9
+    return axes or frozenset(getattr(getattr(aval, "mat", None), "varying", ()))
+
+
+def vary(x: Any, axes: frozenset[str]) -> Any:
+    """``x`` as a value that differs along ``axes``; the transpose sums over them."""
+    names = tuple(sorted(axes))
+    return lax.pcast(x, names, to="varying") if hasattr(lax, "pcast") else lax.pvary(x, names)
 
 
 def hide_our_frames() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+
 from surrogate_jax._scope import suspend
 
 

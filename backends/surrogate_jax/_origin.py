@@ -27,7 +27,9 @@ _PASSING = tuple(
     for part in ("numpy/array_methods", "numpy/vectorize", "numpy/ufunc_api", "lax/control_flow")
 )
 #: Functions that only pass a call on: an alias, and those that take a function of the user's.
-_PASSING_NAMES = frozenset({"mod", "apply_along_axis", "apply_over_axes", "piecewise", "_piecewise", "fromfunction"})
+_PASSING_NAMES = frozenset(
+    {"mod", "apply_along_axis", "apply_over_axes", "piecewise", "_piecewise", "fromfunction"}
+)
 
 
 class Origin(NamedTuple):
@@ -35,8 +37,9 @@ class Origin(NamedTuple):
 
     Attributes:
         file, function: of the frame that bound it.
-        outermost: name of the outermost JAX function around, below the nearest code that is not
-            JAX's, and its file; None if there is none.
+        outermost: file and name of the outermost JAX function around it, below the nearest code that is
+            not JAX's; None if there is none.
+        depth: how many JAX functions there are around it.
     """
 
     file: str

@@ -13,8 +13,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import AxisType
+
 from surrogate_jax import _namespace as xp
 from surrogate_jax._call import Call
 from surrogate_jax._scope import suspend
@@ -57,7 +60,19 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
 
 def _spread(tangent: Any, y: Any) -> Any:
     """A tangent of an operand in the shape of the result; its transpose sums what was repeated."""
-    return tangent if jnp.shape(tangent) == jnp.shape(y) else jnp.broadcast_to(tangent, jnp.shape(y))
+    shape, have = jnp.shape(y), jnp.ndim(tangent)
+    if jnp.shape(tangent) == shape:
+        return tangent
+    kept = [axis for axis, size in enumerate(jnp.shape(tangent)) if size == shape[axis - have]]
+    axes = [len(shape) - have + axis for axis in kept]
+    small = lax.squeeze(tangent, [axis for axis in range(have) if axis not in kept])
+    return lax.broadcast_in_dim(small, shape, axes, out_sharding=_explicit_sharding(y))
+
+
+def _explicit_sharding(y: Any) -> Any:
+    """Where the type of an array names its sharding, that sharding."""
+    sharding = jax.typeof(y).sharding
+    return sharding if any(kind == AxisType.Explicit for kind in sharding.mesh.axis_types) else None
 
 
 # -- its tangent ---------------------------------------------------------------------------------
@@ -77,9 +92,7 @@ def _tangent(*operands: Any, rule: Any, needs: Any, numbers: Any) -> Any:
     arrays, tangents = _split(operands, numbers)
     given = iter(tangents)
     with suspend():
-        return rule.jvp(
-            xp, _saved(arrays, numbers), [next(given) if want else None for want in needs], needs
-        )
+        return rule.jvp(xp, _saved(arrays, numbers), [next(given) if want else None for want in needs], needs)
 
 
 def _tangent_aval(*operands: Any, rule: Any, needs: Any, numbers: Any) -> Any:
@@ -111,7 +124,7 @@ def _tangent_derivative(
         evaluate = functools.partial(_tangent, numbers=numbers, **params)
         terms.append(_push(lambda *xs: evaluate(*xs, *tangents), arrays, array_dots))
     y = bind(*primals)
-    return y, functools.reduce(jax.lax.add, terms) if terms else jnp.zeros_like(y)
+    return y, functools.reduce(lax.add, terms) if terms else jnp.zeros_like(y)
 
 
 def _push(f: Any, xs: Sequence[Any], dots: Sequence[Any]) -> Any:

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import jax
-from surrogate_jax._hooks import tracing_for_a_cache
 
 import surrogate
+from surrogate_jax._hooks import tracing_for_a_cache
 
 #: Nothing is local to this thread: the process-wide rules hold.
 _NOTHING = "process-wide"
@@ -55,16 +55,28 @@ def suspend() -> Iterator[None]:
     """Run a rule's own functions, or the native op: they never see overrides."""
     _thread.suspended += 1
     try:
-        with _local(None):
+        with _local(None), _usual_promotion():
             yield
     finally:
         _thread.suspended -= 1
 
 
+@contextmanager
+def _usual_promotion() -> Iterator[None]:
+    """What a user forbids for their own code (mixed ranks, mixed dtypes) formulas may do."""
+    strict = jax.config.jax_numpy_dtype_promotion, jax.config.jax_numpy_rank_promotion
+    if strict == ("standard", "allow"):
+        yield
+    else:
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            yield
+
+
 def in_keys() -> surrogate.RuleSet | None:
     """The rules that JAX's keys contain in this thread; None when there are none."""
     local = _local.value
-    return _process.value if local is _NOTHING else local
+    found: surrogate.RuleSet | None = _process.value if local is _NOTHING else local
+    return found
 
 
 def follow(state: surrogate.State) -> None:
@@ -77,23 +89,33 @@ def follow(state: surrogate.State) -> None:
 def agree(state: surrogate.State) -> None:
     """Check that JAX's keys say what ``state``, in force here, says; repair them where that is enough.
 
-    They differ where a context was switched unseen: a copied context that runs in another thread, an
-    eager asyncio task, a generator closed from elsewhere, ``use()`` in another thread while this
-    one is inside an override.
+    They differ where a context was switched unseen: an eager asyncio task, a generator closed from
+    elsewhere, ``use()`` in another thread while this one is inside an override; those are repaired.
+    They also differ in a thread that was given a copy of a context with an override in it
+    (``asyncio.to_thread``): setting the keys there would leak into the thread's next job.
+
+    What cannot be seen: a function that was compiled before under the same keys runs without any Python
+    of ours. In a thread with a copied context it runs as other threads do, without the override.
 
     Raises:
-        ScopeError: a function is being traced for a cache, under a key that says something else.
+        ScopeError: the override was entered in another thread; or a function is being traced for a
+            cache under keys that say something else (then the next call is right).
     """
-    if in_keys() is (state.rules or None):
-        return
     said = in_keys()
+    if said is (state.rules or None):
+        return
+    if _local.value is _NOTHING:
+        raise surrogate.ScopeError(
+            f"this thread runs with a copy of a context in which an override of {_show(state.rules)} was "
+            "entered. An override holds in its own thread or async task only: enter surrogate.override(...) "
+            "in the function that this thread runs."
+        )
     follow(state)
     if tracing_for_a_cache():
         raise surrogate.ScopeError(
             f"the rules in force here are {_show(state.rules)}, but JAX is tracing a function for its cache "
-            f"under {_show(said)}: this thread runs in a context that was entered elsewhere, or the "
-            "process-wide rules changed inside an override. Enter surrogate.override(...) in the thread or "
-            "task that calls the function. The rules are in step again: calling once more works."
+            f"under {_show(said)}: the process-wide rules changed inside an override, or the override was "
+            "entered in another context. The two are in step again: call once more."
         )
 
 

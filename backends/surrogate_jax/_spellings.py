@@ -7,16 +7,16 @@ read from its jaxpr. A direct ``lax`` call is a primitive. ``jax.nn.relu`` is a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
-from surrogate_jax._call import Native
-from surrogate_jax._hooks import PRIVATE
 
 import surrogate
+from surrogate_jax._call import Native
+from surrogate_jax._hooks import PRIVATE
 
 
 @dataclass(frozen=True)
@@ -90,20 +90,19 @@ LAX: Mapping[str, tuple[str, str]] = {
 #: jax.nn functions that are a custom_jvp.
 NN: Mapping[str, str] = {"relu": "relu", "relu6": "relu6"}
 
-#: Names of all functions above, by the folder that defines them: for jax_disable_jit.
-FUNCTIONS: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    PRIVATE + "numpy": {**JNP, **{name: tuple(op for op, _ in found) for name, found in SEVERAL.items()}},
-    PRIVATE + "nn": NN,
-}
-
 
 def ops_of_jit(name: str, source: str | None) -> tuple[str, ...]:
     """The ops that a jit spells, by its name and the source of its function; none if it is not JAX's."""
-    if PRIVATE + "numpy" not in (source or ""):
-        return ()
-    if name in JNP:
-        return (JNP[name],)
-    return tuple(op for op, _ in SEVERAL.get(name, ()))
+    return _ops(name) if PRIVATE + "numpy" in (source or "") else ()
+
+
+def ops_of_function(file: str, name: str) -> tuple[str, ...]:
+    """The ops that a jnp function spells, by its file and name."""
+    return _ops(name) if file.startswith(PRIVATE + "numpy") else ()
+
+
+def _ops(name: str) -> tuple[str, ...]:
+    return (JNP[name],) if name in JNP else tuple(op for op, _ in SEVERAL.get(name, ()))
 
 
 def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
@@ -129,22 +128,16 @@ def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
     return Spelled(operands, [Piece(JNP[name], native, (None,) * len(operands), decimals)])
 
 
-def read_lax(name: str) -> Callable[[Sequence[Any], Mapping[str, Any]], Spelled | None]:
-    """The reader of direct calls of a lax primitive."""
+def read_lax(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
+    """Read a direct call of a lax function; None if it is not on real floating numbers."""
     op, function = LAX[name]
-
-    def read(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
-        if not all(_is_real(jnp.result_type(x)) for x in args):
-            return None
-        if op == "clip":
-            lo, x, hi = args
-            return Spelled(
-                [x, lo, hi], [Piece(op, Native("lax", function, names=("x", "min", "max")), (None,) * 3)]
-            )
-        static = (("rounding_method", params["rounding_method"]),) if op == "round" else ()
-        return Spelled(args, [Piece(op, Native("lax", function, static=static), (None,) * len(args))])
-
-    return read
+    if not all(_is_real(jnp.result_type(x)) for x in args):
+        return None
+    if op == "clip":
+        lo, x, hi = args
+        return Spelled([x, lo, hi], [Piece(op, Native("lax", function, ("x", "min", "max")), (None,) * 3)])
+    static = (("rounding_method", params["rounding_method"]),) if op == "round" else ()
+    return Spelled(args, [Piece(op, Native("lax", function, static=static), (None,) * len(args))])
 
 
 def read_nn(name: str, args: Sequence[Any]) -> Spelled | None:
