@@ -11,6 +11,7 @@ import torch
 
 from surrogate import Backend, RuleSet
 from surrogate_torch import _driver, _hooks, _namespace
+from surrogate_torch._boundary import mark
 from surrogate_torch._install import Installation
 from surrogate_torch._spellings import OPS
 
@@ -35,6 +36,7 @@ class TorchBackend(Backend):
 
     def __init__(self) -> None:
         _hooks.probe()
+        mark(self)
         self._lock = threading.Lock()
         self._installation: Installation | None = None
 

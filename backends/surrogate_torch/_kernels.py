@@ -14,6 +14,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch._guards import TracingContext
 
 from surrogate_torch import _guards
+from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
 from surrogate_torch._numbers import as_tensors
 from surrogate_torch._scope import Scope, flags, untouched
@@ -40,6 +41,8 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             if _tracing() is not None:
                 _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
+                if not is_dense(x) and _needs((x,)):
+                    return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     state.captured(op)
                     return SurrogateUnary.apply(overload, keys, gradient.rule, x)
@@ -72,6 +75,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 _guards.note(call.op, gradient, scope)
             if gradient is not None:
                 if needs := _needs(call.inputs):
+                    refuse_sparse(call.op, call.inputs)
                     state.captured(call.op)
                     rule = gradient.at(kwargs["decimals"]) if attribute else gradient.rule
                     return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))

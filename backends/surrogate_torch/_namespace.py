@@ -143,13 +143,17 @@ def where(mask: Array, x: Array, y: Array) -> Array:
 
 
 def zeros_like(x: Array) -> Array:
-    """0 in the shape and dtype of ``x``, without memory of its own."""
-    return x.new_zeros(()).expand_as(x) if isinstance(x, torch.Tensor) else 0.0
+    """0 in the shape and dtype of ``x``, without memory of its own for a plain tensor."""
+    if not isinstance(x, torch.Tensor):
+        return 0.0
+    return x.new_zeros(()).expand_as(x) if type(x) is torch.Tensor else torch.zeros_like(x)
 
 
 def ones_like(x: Array) -> Array:
-    """1 in the shape and dtype of ``x``, without memory of its own."""
-    return x.new_ones(()).expand_as(x) if isinstance(x, torch.Tensor) else 1.0
+    """1 in the shape and dtype of ``x``, without memory of its own for a plain tensor."""
+    if not isinstance(x, torch.Tensor):
+        return 1.0
+    return x.new_ones(()).expand_as(x) if type(x) is torch.Tensor else torch.ones_like(x)
 
 
 def widen(x: Array) -> Array:

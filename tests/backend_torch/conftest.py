@@ -1,0 +1,30 @@
+"""Every test starts without rules, and torch's own deprecation warnings at import are not ours."""
+
+import importlib
+import warnings
+
+import pytest
+import torch
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    importlib.import_module("torch._decomp.decompositions_for_jvp")
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("torch._inductor.compile_fx")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """No test leaves rules behind."""
+    import surrogate
+
+    yield
+    assert not surrogate.active("torch")
+
+
+@pytest.fixture
+def fresh_compiler():
+    """torch.compile without what other tests compiled."""
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()
