@@ -28,10 +28,8 @@ UNARY = {
         "tf.math.rint": tf.math.rint,
         "raw_ops.Round": lambda x: raw.Round(x=x),
         "raw_ops.Rint": lambda x: raw.Rint(x=x),
-        "tnp.round": tnp.round,
-        "tnp.around": tnp.around,
         "keras.ops": keras.ops.round,
-        "builtin": lambda x: keras.ops.round(x, decimals=0),
+        "keras.ops with decimals=0": lambda x: keras.ops.round(x, decimals=0),
     },
     "floor": {
         "tf.floor": tf.floor,
@@ -184,7 +182,7 @@ def test_clip(spelling, mode):
         (lambda x: tnp.clip(x, None, 2.0), [1.0, 1.0, 1.0, 1.0, 0.5]),
         (lambda x: tnp.clip(x, -1.0, None), [0.5, 1.0, 1.0, 1.0, 1.0]),
         (keras.activations.hard_tanh, [0.5, 1.0, 1.0, 1.0, 0.5]),
-        (lambda x: keras.layers.ReLU(max_value=2.0)(x), [0.5, 0.5, 0.5, 1.0, 0.5]),
+        (lambda x: keras.layers.ReLU(max_value=2.0)(x), [0.0, 0.0, 0.0, 1.0, 0.5]),
     ],
     ids=["no lower bound", "no upper bound", "hard_tanh", "ReLU layer with a limit"],
 )
@@ -196,11 +194,10 @@ def test_clip_with_other_bounds(f, slope, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("f", [keras.ops.round, tnp.around], ids=["keras.ops", "tnp"])
-def test_round_with_decimals(f, mode):
+def test_round_with_decimals(mode):
     x = np.array([0.125, 1.875, -2.375], np.float32)
     with surrogate.override("tensorflow", {"round": "sine"}):
-        found = tensorflow_modes.ALL[mode](lambda x: f(x, 1), tf.constant(x))
+        found = tensorflow_modes.ALL[mode](lambda x: keras.ops.round(x, 1), tf.constant(x))
     np.testing.assert_allclose(found, reference.vjp("round", "sine", x, decimals=1)[0], rtol=1e-5)
 
 
@@ -208,12 +205,13 @@ def test_round_with_decimals(f, mode):
 def test_the_value_is_native_bit_by_bit(op, backend):
     inputs = [tf.constant(X), tf.constant(0.75), tf.constant(2.5)][: surrogate.op(op).arity]
     native = backend.call(op, *inputs)
-    with surrogate.override("tensorflow", {op: surrogate.op(op).default or "identity"}), tf.GradientTape() as t:
+    with surrogate.override("tensorflow", {op: surrogate.gradients(op)[0]}), tf.GradientTape() as t:
         t.watch(inputs)
         found = backend.call(op, *inputs)
     assert found.numpy().tobytes() == native.numpy().tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.complex64])
 @pytest.mark.parametrize("op", ["sign", "mod", "floor_divide", "clip"])
 def test_other_dtypes_are_left_alone(op, dtype, backend):
@@ -222,8 +220,7 @@ def test_other_dtypes_are_left_alone(op, dtype, backend):
     inputs = [tf.cast(tf.constant([3, -5]), dtype), tf.cast(2, dtype), tf.cast(4, dtype)]
     inputs = inputs[: surrogate.op(op).arity]
     native = backend.call(op, *inputs)
-    with pytest.warns(surrogate.NothingCapturedWarning), surrogate.override("tensorflow", {op: "identity"}):
-        found = tf.function(lambda: backend.call(op, *inputs))()
-        with tf.GradientTape():
-            np.testing.assert_array_equal(backend.call(op, *inputs), native)
-    np.testing.assert_array_equal(found, native)
+    with surrogate.override("tensorflow", {op: "identity"}) as o, tf.GradientTape():
+        np.testing.assert_array_equal(backend.call(op, *inputs), native)
+        np.testing.assert_array_equal(tf.function(lambda: backend.call(op, *inputs))(), native)
+    assert o.hits[op] == 0
