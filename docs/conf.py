@@ -23,6 +23,7 @@ exclude_patterns = [
     "_build",
     "_ext",
     "examples",
+    "generated",
     "gallery",
     "auto_examples/*.ipynb",
     "**/README.rst",
@@ -33,6 +34,7 @@ nitpicky = True
 html_theme = "furo"
 html_title = "surrogate"
 html_static_path = ["_static"]
+html_extra_path = ["generated/extra"]
 html_css_files = ["surrogate.css"]
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0b6e4f", "color-brand-content": "#0b6e4f"},
