@@ -1,0 +1,83 @@
+"""The report without pytest: ids, counts, what is not claimed, failing numbers, plain data."""
+
+import json
+
+import pytest
+from toy.backend import Toy
+
+import surrogate
+from surrogate.testing import check_backend, plan
+
+
+class Modest(Toy):
+    name = "modest"
+    transforms = frozenset({"forward"})
+    unsupported = {"relu6": "nobody asked for it"}  # noqa: RUF012
+    ops = Toy.ops - {"relu6"}
+
+
+class OpenEdge(Toy):
+    def save(self, rule, primals, needs):
+        if rule.gradient.name != "hardtanh":
+            return super().save(rule, primals, needs)
+        return (abs(primals[0]) < rule.gradient.params["width"],)
+
+
+def test_ids_are_unique_and_readable():
+    ids = [check.id for check in plan(Toy())]
+    assert len(set(ids)) == len(ids)
+    assert "vjp[sign:hardtanh-float32-jit]" in ids
+    assert "vjp[sign:hardtanh(width=1.5)-float32-eager]" in ids
+
+
+def test_every_gradient_is_checked():
+    checked = {(check.op, check.gradient) for check in plan(Toy()) if check.promise == "vjp"}
+    assert {(op, name) for op, names in surrogate.gradients().items() for name in names} <= {
+        (op, spec.partition("(")[0]) for op, spec in checked
+    }
+
+
+def test_what_is_not_claimed_is_reported_and_not_checked():
+    report = check_backend(Modest(), ops=["sign"], promises=["vjp", "second", "residuals", "compiled"])
+    assert report.not_claimed == ["vmap", "compile", "second", "residuals"]
+    assert {(one.promise, one.mode) for one in report.results} == {("vjp", "eager")}
+
+
+def test_unsupported_op_is_checked_to_be_refused():
+    report = check_backend(Modest(), promises=["unsupported"])
+    assert [(one.id, one.outcome) for one in report.results] == [("unsupported[relu6]", "passed")]
+
+
+def test_failure_shows_only_the_numbers_that_are_wrong():
+    report = check_backend(OpenEdge(), ops=["sign"], promises=["vjp"])
+    failure = next(one for one in report.failures if one.id == "vjp[sign:hardtanh-float32-eager]")
+    assert {(row["x"], row["g"]) for row in failure.numbers} == {
+        (x, g) for x in ("-1", "1") for g in ("1", "-2")
+    }
+    assert {row["got"].lstrip("-") for row in failure.numbers} == {"0"}
+
+
+def test_report_reads_well():
+    text = str(check_backend(OpenEdge(), ops=["sign"], promises=["vjp"]))
+    assert "failed: vjp[sign:hardtanh-float32-eager]: the derivative of sign:hardtanh for x is wrong" in text
+    assert "x=1  g=1  got=0  expected=1" in text
+
+
+def test_report_is_plain_data():
+    data = check_backend(OpenEdge(), ops=["sign"], promises=["vjp"]).to_json()
+    assert json.loads(json.dumps(data)) == data
+    assert not data["ok"]
+    assert data["counts"]["passed"] > 0
+    assert {one["outcome"] for one in data["results"]} == {"failed"}
+    assert data["matrix"]["sign"]["eager"]["failed"] > 0
+
+
+def test_progress_is_told_before_each_check():
+    seen = []
+    check_backend(Toy(), promises=["contract"], progress=lambda check, n, of: seen.append((check.id, n, of)))
+    assert seen == [("contract[declared]", 0, 3), ("contract[errors]", 1, 3), ("contract[hits]", 2, 3)]
+
+
+def test_unknown_backend_is_refused():
+    with pytest.raises(surrogate.UnknownBackendError, match="torhc"):
+        check_backend("torhc")
