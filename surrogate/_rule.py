@@ -19,6 +19,7 @@ upstream gradient from turning into NaN where the window is closed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from surrogate._errors import ForwardModeError
@@ -40,12 +41,15 @@ class Rule:
     to what uses the saved values.
     """
 
-    __slots__ = ("__weakref__", "_partials", "decimals", "gradient")
+    __slots__ = ("__weakref__", "_kept", "_partials", "decimals", "gradient")
 
     def __init__(self, gradient: Gradient, decimals: int = 0) -> None:
         self.gradient = gradient
         self.decimals = decimals
         self._partials: tuple[Partial, ...] = probe(gradient, self._evaluate)
+        # asked for three times per call of an op: looked up, not computed
+        choices = product((False, True), repeat=self.arity)
+        self._kept = {wanted: _keeps(self._partials, wanted) for wanted in choices}
 
     @property
     def arity(self) -> int:
@@ -68,8 +72,7 @@ class Rule:
 
     def kept(self, needs: Needs = None) -> Kind:
         """What :meth:`save` keeps: nothing (``CONSTANT``), masks, or the inputs."""
-        found = {p.kind for p, want in zip(self._partials, self._wanted(needs), strict=True) if want}
-        return next((kind for kind in (Kind.INPUTS, Kind.MASK) if kind in found), Kind.CONSTANT)
+        return self._kept[self._wanted(needs)]
 
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         """What must be kept between forward and backward; nothing else is read later."""
@@ -182,6 +185,11 @@ class Rule:
             else Window(next(masks), p.inside, p.outside)
             for p, want in zip(self._partials, wanted, strict=True)
         )
+
+
+def _keeps(partials: Sequence[Partial], wanted: Sequence[bool]) -> Kind:
+    found = {p.kind for p, want in zip(partials, wanted, strict=True) if want}
+    return next((kind for kind in (Kind.INPUTS, Kind.MASK) if kind in found), Kind.CONSTANT)
 
 
 def _is_bare_mask(value: Any, partial: Partial) -> bool:
