@@ -1,4 +1,4 @@
-"""``autograd.extend``'s decorators with types: autograd ships none."""
+"""Making primitives: ``autograd.extend``'s decorator with types, and cheaper ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from autograd import extend
+
+from surrogate_autograd._hooks import getval, isbox
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -15,6 +17,22 @@ def primitive(function: F) -> F:
     return cast(F, extend.primitive(function))
 
 
-def notrace_primitive(function: F) -> F:
+def unless_boxed(function: F, smooth: F) -> F:
+    """``smooth``, a primitive, where an operand is being differentiated; else ``function`` itself.
+
+    On bare arrays, which is what formulas meet most, it saves the price of a primitive.
+    """
+
+    def either(*operands: Any) -> Any:
+        return smooth(*operands) if any(map(isbox, operands)) else function(*operands)
+
+    return cast(F, either)
+
+
+def flat(function: F) -> F:
     """A function that is evaluated on the bare arrays, and is constant to autograd."""
-    return cast(F, extend.notrace_primitive(function))
+
+    def evaluate(*operands: Any) -> Any:
+        return function(*map(getval, operands))
+
+    return cast(F, evaluate)

@@ -13,7 +13,8 @@ import numpy as np
 from autograd.extend import defjvp, defvjp
 from numpy import e, inf, nan, pi
 
-from surrogate_autograd._extend import notrace_primitive, primitive
+from surrogate_autograd._extend import flat, primitive, unless_boxed
+from surrogate_autograd._hooks import getval
 from surrogate_autograd._sum import cast, fit, keep_dtype, meta, spread
 
 Array = Any
@@ -62,19 +63,19 @@ __all__ = [
 
 # -- constant almost everywhere: evaluated on the bare arrays ----------------------------------
 
-ceil = notrace_primitive(np.ceil)
-floor = notrace_primitive(np.floor)
-isfinite = notrace_primitive(np.isfinite)
-isinf = notrace_primitive(np.isinf)
-isnan = notrace_primitive(np.isnan)
-logical_and = notrace_primitive(np.logical_and)
-logical_not = notrace_primitive(np.logical_not)
-logical_or = notrace_primitive(np.logical_or)
-ones_like = notrace_primitive(np.ones_like)
-round = notrace_primitive(np.rint)
-sign = notrace_primitive(np.sign)
-trunc = notrace_primitive(np.trunc)
-zeros_like = notrace_primitive(np.zeros_like)
+ceil = flat(np.ceil)
+floor = flat(np.floor)
+isfinite = flat(np.isfinite)
+isinf = flat(np.isinf)
+isnan = flat(np.isnan)
+logical_and = flat(np.logical_and)
+logical_not = flat(np.logical_not)
+logical_or = flat(np.logical_or)
+ones_like = flat(np.ones_like)
+round = flat(np.rint)
+sign = flat(np.sign)
+trunc = flat(np.trunc)
+zeros_like = flat(np.zeros_like)
 
 # -- functions of one variable -----------------------------------------------------------------
 
@@ -89,7 +90,7 @@ def _smooth(function: Callable[[Array], Array], derivative: Callable[[Array, Arr
     smooth = primitive(evaluate)
     defvjp(smooth, lambda y, x: lambda g: g * derivative(x, y))
     defjvp(smooth, lambda t, y, x: t * derivative(x, y))
-    return smooth
+    return unless_boxed(function, smooth)
 
 
 abs: Unary = _smooth(np.abs, lambda x, y: sign(x))
@@ -131,7 +132,7 @@ def _binary(
         lambda t, z, x, y: spread(by_x(t, z, x, y), meta(z)),
         lambda t, z, x, y: spread(by_y(t, z, x, y), meta(z)),
     )
-    return binary
+    return unless_boxed(function, binary)
 
 
 def _share(v: Array, ahead: Array, tie: Array) -> Array:
@@ -144,12 +145,12 @@ def _rest(v: Array, ahead: Array, tie: Array) -> Array:
     return where(ahead, zeros_like(v), where(tie, 0.5 * v, v))
 
 
-@notrace_primitive
+@flat
 def _above(x: Array, y: Array) -> tuple[Array, Array]:
     return x > y, x == y
 
 
-@notrace_primitive
+@flat
 def _below(x: Array, y: Array) -> tuple[Array, Array]:
     return x < y, x == y
 
@@ -173,27 +174,24 @@ minimum: Binary = _binary(
 
 def where(mask: Array, x: Array, y: Array) -> Array:
     """``x`` where the mask holds, else ``y``; so are the derivatives selected."""
-    return _where(_bare(mask), x, y)
+    return _where(getval(mask), x, y)
 
 
-@notrace_primitive
-def _bare(mask: Array) -> Array:
-    return mask
-
-
-@primitive
-def _where(mask: Array, x: Array, y: Array) -> Array:
+def _select(mask: Array, x: Array, y: Array) -> Array:
     return np.asarray(np.where(mask, x, y))[()]
 
 
+_smooth_where = primitive(_select)
+_where = unless_boxed(_select, _smooth_where)
+
 defvjp(
-    _where,
+    _smooth_where,
     lambda z, mask, x, y: lambda g: fit(_where(mask, g, zeros_like(g)), meta(x)),
     lambda z, mask, x, y: lambda g: fit(_where(mask, zeros_like(g), g), meta(y)),
     argnums=(1, 2),
 )
 defjvp(
-    _where,
+    _smooth_where,
     lambda t, z, mask, x, y: spread(_where(mask, t, zeros_like(t)), meta(z)),
     lambda t, z, mask, x, y: spread(_where(mask, zeros_like(t), t), meta(z)),
     argnums=(1, 2),

@@ -9,6 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 
 from surrogate_autograd._hooks import getval, isbox
+from surrogate_autograd._sum import meta
 
 Array = Any
 
@@ -33,4 +34,4 @@ def handles_ufuncs(x: Any) -> bool:
 
 def are_real(operands: Iterable[Array]) -> bool:
     """Whether all that is differentiated is real and floating, and the rest is real."""
-    return all(np.asarray(getval(x)).dtype.kind in ("f" if isbox(x) else "biuf") for x in operands)
+    return all(meta(x).dtype.kind in ("f" if isbox(x) else "biuf") for x in operands)

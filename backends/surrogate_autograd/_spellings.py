@@ -73,15 +73,19 @@ class Call(NamedTuple):
         places: where in ``args`` or ``kwargs`` each operand was; None where its default is used.
         args, kwargs: what else was given.
         decimals: of ``round``.
+        plain: whether the operands, in order, are all that was given.
     """
 
     places: tuple[Place, ...]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     decimals: int = 0
+    plain: bool = False
 
-    def put(self, values: Sequence[Array]) -> tuple[list[Any], dict[str, Any]]:
+    def put(self, values: Sequence[Array]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """Arguments like the user's, with these values as operands."""
+        if self.plain:
+            return values, self.kwargs
         args, kwargs = list(self.args), dict(self.kwargs)
         for place, value in zip(self.places, values, strict=True):
             if isinstance(place, int):
@@ -89,6 +93,9 @@ class Call(NamedTuple):
             elif place is not None:
                 kwargs[place] = value
         return args, kwargs
+
+
+_PLAIN = Call((), (), {}, plain=True)
 
 
 def take_apart(
@@ -101,12 +108,14 @@ def take_apart(
     Raises:
         UnsupportedOpError: ``out`` or ``where`` is given, which no derivative can see through.
     """
+    if len(args) == len(spelling.operands) and not kwargs and not any(map(_is_default, args)):
+        return _PLAIN, args
     places: list[Place] = []
     operands: list[Array] = []
     for position, (names, default) in enumerate(zip(spelling.operands, spelling.defaults, strict=True)):
         place = _find(position, names, args, kwargs)
         value = _at(place, args, kwargs)
-        if value is None or value is np._NoValue:
+        if _is_default(value):
             if default is None:
                 return None
             place, value = None, default
@@ -120,6 +129,10 @@ def take_apart(
     rest = tuple(None if at in places else value for at, value in enumerate(args))
     named = {name: value for name, value in kwargs.items() if name not in places}
     return Call(tuple(places), rest, named, decimals), tuple(operands)
+
+
+def _is_default(x: Any) -> bool:
+    return x is None or x is np._NoValue
 
 
 def _find(position: int, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Place:

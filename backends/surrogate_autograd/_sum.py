@@ -10,9 +10,12 @@ import numpy as np
 from autograd.extend import defjvp, defvjp
 
 from surrogate import broadcast_axes
-from surrogate_autograd._extend import notrace_primitive, primitive
+from surrogate_autograd._extend import primitive
+from surrogate_autograd._hooks import getval
 
 Array = Any
+
+_NUMPY = (np.ndarray, np.generic)
 
 
 class Meta(NamedTuple):
@@ -22,10 +25,12 @@ class Meta(NamedTuple):
     dtype: np.dtype[Any]
 
 
-@notrace_primitive
 def meta(x: Array) -> Meta:
     """Shape and dtype of an array, a number, or a box of either."""
-    return Meta(np.shape(x), np.asarray(x).dtype)
+    x = getval(x)
+    if not isinstance(x, _NUMPY):
+        x = np.asarray(x)
+    return Meta(x.shape, x.dtype)
 
 
 @primitive
@@ -60,11 +65,13 @@ defjvp(keep_dtype, lambda g, ans, x: g)
 
 def fit(x: Array, to: Meta) -> Array:
     """``x`` summed to the shape of an operand that was broadcast, in the operand's dtype."""
-    shape = anp.shape(x)
-    if shape != to.shape:
-        if meta(x).dtype.itemsize < 4:
+    has = meta(x)
+    if has == to:
+        return x
+    if has.shape != to.shape:
+        if has.dtype.itemsize < 4:
             x = cast(x, np.dtype(np.float32))
-        x = anp.reshape(anp.sum(x, axis=broadcast_axes(shape, to.shape)), to.shape)
+        x = anp.reshape(anp.sum(x, axis=broadcast_axes(has.shape, to.shape)), to.shape)
     return cast(x, to.dtype)
 
 
@@ -85,6 +92,7 @@ def _fit_to_that_of(x: Array) -> Callable[[Array], Array]:
 
 def spread(x: Array, to: Meta) -> Array:
     """``x`` broadcast to the shape and cast to the dtype of an output."""
-    if anp.shape(x) != to.shape:
-        x = _broadcast(x, to.shape)
-    return cast(x, to.dtype)
+    has = meta(x)
+    if has == to:
+        return x
+    return cast(x if has.shape == to.shape else _broadcast(x, to.shape), to.dtype)
