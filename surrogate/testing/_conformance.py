@@ -27,6 +27,7 @@ PROMISES = (
     "second",
     "product",
     "shapes",
+    "decimals",
     "integers",
     "residuals",
     "composites",

@@ -167,6 +167,9 @@ def _shape_checks(backend: Backend) -> Iterator[Check]:
                 for mode in _claimed(backend, REVERSE[:2]):
                     if mode is REVERSE[0] or (case is every[0] and name in ("scalar", "matrix_vector")):
                         yield _at(_shapes.shapes, case, _usual(backend), mode, name)
+            if "decimals" in case.gradient.op.attributes:
+                for places in (2, -1):
+                    yield _at(_shapes.decimals, case, _usual(backend), REVERSE[0], places)
         yield Check("integers", op, _shapes.integers, (op,), op=op)
 
 
@@ -204,8 +207,10 @@ def _usual(backend: Backend) -> str:
     return "float32" if "float32" in backend.dtypes else backend.dtypes[0]
 
 
-def _at(check: Callable[..., None], case: Case, dtype: str, mode: Mode | SecondMode, *more: str) -> Check:
-    name = "-".join((case.id, dtype, *more, mode.name))
+def _at(
+    check: Callable[..., None], case: Case, dtype: str, mode: Mode | SecondMode, *more: str | int
+) -> Check:
+    name = "-".join((case.id, dtype, *map(str, more), mode.name))
     return Check(
         check.__name__,
         name,

@@ -19,15 +19,17 @@ _MAGNITUDES = (1e-3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 1e4, np.inf)
 _CORNERS = {"relu6": (6.0,), "clip": (-1.0, 1.0, 6.0, -0.5, 2.5)}
 #: Values of the other operands, taken together with every x.
 _OPERANDS: dict[str, tuple[tuple[float, ...], ...]] = {
-    "mod": ((3.0,), (-3.0,), (0.5,), (-0.25,)),
-    "fmod": ((3.0,), (-3.0,), (0.5,), (-0.25,)),
-    "floor_divide": ((3.0,), (-3.0,), (0.5,), (-0.25,)),
+    "mod": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
+    "fmod": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
+    "floor_divide": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
     "heaviside": ((0.0,), (0.5,), (1.0,)),
     "clip": ((-1.0, 1.0), (0.0, 6.0), (-0.5, 2.5)),
 }
 #: For ops that a plugin defines: further operands by position.
 _OTHERWISE = (3.0, 5.0, 7.0)
-_FILLER, _MULTIPLE = 0.75, 64
+_FILLER = 0.75
+#: The number of points is a multiple of it.
+MULTIPLE = 64
 UPSTREAM = (1.0, -2.0, 0.0, np.inf)
 
 
@@ -66,7 +68,7 @@ def grid(case: Case, dtype: str) -> Grid:
     others = operands(case.op, case.gradient.op.arity)
     rows = list(product(xs, others))
     # few different shapes, so that frameworks that compile each op for each shape do so few times
-    rows += [(_FILLER, others[0])] * (-len(rows) % _MULTIPLE)
+    rows += [(_FILLER, others[0])] * (-len(rows) % MULTIPLE)
     columns = [np.array([x for x, _ in rows])]
     columns += [np.array([other[i] for _, other in rows]) for i in range(len(others[0]))]
     kind, n = numpy_dtype(dtype), len(rows)

@@ -13,7 +13,7 @@ from surrogate._listing import op as _op
 from surrogate._sum import broadcast_axes
 from surrogate.testing._cases import Case
 from surrogate.testing._compare import agree, bits, ulps
-from surrogate.testing._dtypes import limits, numpy_dtype
+from surrogate.testing._dtypes import limits, numpy_dtype, widened
 from surrogate.testing._failure import demand_all, demand_equal
 from surrogate.testing._modes import Mode
 from surrogate.testing._target import Target
@@ -33,9 +33,10 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
     "scalar_matrix": ((), (2, 3), (2, 3)),
     "column_row": ((2, 1), (1, 3), (2, 3)),
     "transposed": ((3, 2), (3, 2), (3, 2)),
+    "strided": ((3,), (3,), (3,)),
 }
 #: What a single input can have.
-UNARY = ("scalar", "empty", "vector", "matrix", "transposed")
+UNARY = ("scalar", "empty", "vector", "matrix", "transposed", "strided")
 
 # short binary fractions, so that sums of masks are exact; none is at a tie
 _FIRST = (-1.75, 0.25, 0.75, -0.625, 2.25, 1.125)
@@ -74,6 +75,30 @@ def shapes(target: Target, case: Case, dtype: str, name: str, mode: Mode) -> Non
         demand_all(good, f"the derivative of {case.id} for {label}", {"got": got, "expected": expected[i]})
 
 
+def decimals(target: Target, case: Case, dtype: str, places: int, mode: Mode) -> None:
+    """The formula of ``round(x, decimals)`` is evaluated at ``x * 10**decimals``."""
+    x, g = _arrays(case, dtype, "matrix")
+    arrays = [target.take(a) for a in target.put(*x)]
+
+    def call(*inputs: Any) -> Any:
+        return target.backend.call(case.op, *inputs, decimals=places)
+
+    native = target.take(call(*target.put(*arrays)))
+    with target.rules({case.op: case.gradient}):
+        given = target.put(*arrays), target.put(g)
+        value, got = (target.take(a) for a in mode.run(target.backend, call, *given))
+    demand_all(bits(value) == bits(native), f"the value of {case.op}", {"got": value, "native": native})
+    wide = [a.astype(np.float64) for a in arrays]
+    upstream = g.astype(np.float64)
+    (expected,) = reference.vjp(case.op, case.gradient, *wide, g=upstream, decimals=places)
+    # the scaled input is rounded once more than the formula's own inputs are
+    moved = reference.second(case.op, case.gradient, *wide, g=upstream, t=np.abs(wide[0]), decimals=places)[0]
+    extra = 2.0 ** (1 - limits(widened(dtype)).bits) * np.abs(moved)
+    good = agree(got, [expected], dtype, ulps(case, dtype), extra)
+    columns = {"x": arrays[0], "g": g, "got": got, "expected": expected}
+    demand_all(good, f"the derivative of {case.id} with decimals={places}", columns)
+
+
 def integers(target: Target, op: str) -> None:
     """Promise 8: integer inputs are left alone."""
     columns = ((-3, -1, 0, 2, 7), (2, 3, -2, 5, 3), (4, 5, 6, 7, 8))
@@ -106,6 +131,8 @@ def _arrays(case: Case, dtype: str, name: str) -> tuple[list[Array], Array]:
 def _fill(row: tuple[float, ...], shape: Shape, kind: np.dtype[Any], name: str) -> Array:
     if name == "transposed":  # the same numbers, columns first: not contiguous
         return np.array(row).reshape(shape[::-1]).astype(kind).T
+    if name == "strided":  # every other number of a longer array
+        return np.array(row).astype(kind)[::2]
     return np.array(row[: int(np.prod(shape))]).reshape(shape).astype(kind)
 
 

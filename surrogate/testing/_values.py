@@ -15,7 +15,7 @@ from surrogate.testing._compare import agree, bits, slack, ulps
 from surrogate.testing._dtypes import limits, widened
 from surrogate.testing._failure import BrokenPromiseError, demand_all, demand_equal
 from surrogate.testing._modes import FORWARD, Mode, SecondMode
-from surrogate.testing._points import Grid, grid
+from surrogate.testing._points import MULTIPLE, Grid, grid
 from surrogate.testing._run import native, run, spread, tangents
 from surrogate.testing._target import Target
 
@@ -177,10 +177,13 @@ def product(target: Target, case: Case, dtype: str, mode: SecondMode) -> None:
 
 
 def _second_points(target: Target, case: Case, dtype: str) -> Grid:
-    """Finite points of moderate size, under upstream gradients that let something through."""
+    """Moderate points where the derivative is finite, under upstream gradients that let something through."""
     points = grid(case, dtype).finite()
-    moderate = np.abs(points.inputs[0][0].astype(np.float64)) <= 100
-    pick = np.ix_(points.g[:, 0] != 0, moderate)
+    first = reference.vjp(case.op, case.gradient, *points.wide(), g=points.g.astype(np.float64))
+    moderate = np.all(np.isfinite(first), axis=(0, 1)) & (np.abs(points.wide()[0][0]) <= 100)
+    columns = np.flatnonzero(moderate)
+    columns = np.resize(columns, len(columns) + -len(columns) % MULTIPLE)  # few different shapes
+    pick = np.ix_(np.flatnonzero(points.g[:, 0]), columns)
     chosen = Grid(dtype, tuple(v[pick] for v in points.inputs), points.g[pick])
     return chosen if target.backend.subnormals else chosen.flushed()
 
