@@ -85,7 +85,9 @@ def approx_sign(xp: Any, x: Any) -> Any:
     Cheng 2018, "Bi-Real Net", arXiv 1808.00278.
     """
     a = xp.abs(x)
-    return window(xp.logical_not(a > 1), 2 - 2 * a)  # open at NaN, which the formula propagates
+    outside = a > 1
+    within = xp.where(outside, 1.0, a)  # finite also where it is not selected
+    return window(xp.logical_not(outside), 2 - 2 * within)  # open at NaN, which the formula propagates
 
 
 @register("sign")

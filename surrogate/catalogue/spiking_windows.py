@@ -47,7 +47,9 @@ def triangle(xp: Any, x: Any, *, width: Positive = 1.0, height: Positive = 1.0) 
     Memory and Learning-to-learn in Networks of Spiking Neurons", arXiv 1803.09574.
     """
     a = xp.abs(x)
-    return window(xp.logical_not(a > width), (height / width) * (width - a))
+    outside = a > width
+    within = xp.where(outside, width, a)  # finite also where it is not selected
+    return window(xp.logical_not(outside), (height / width) * (width - within))
 
 
 @register("heaviside")
