@@ -98,16 +98,17 @@ def _is_recorded(args: Iterable[Any], kwargs: Mapping[str, Any], caller: FrameTy
 
 
 def is_users_call(frame: FrameType | None) -> bool:
-    """Whether a function called from this frame was called by the user, not by autograd's own rules.
+    """Whether a function called from this frame was called by the user.
 
-    The operators of a box, and its answer when NumPy asks it to handle a ufunc, are looked through.
+    Neither by a derivative rule of autograd's nor by a composite of NumPy's. The operators of a box,
+    and its answer when NumPy asks it to handle a ufunc, are looked through.
     """
     passing = False
     while frame is not None:
         code, module = frame.f_code, frame.f_globals.get("__name__", "")
-        operator = module == _hooks.BOXES or module.startswith(_PACKAGE)
+        handed_on = module in _hooks.HANDING_ON or module.startswith(_PACKAGE)
         # on the way through NumPy's dispatch there may be a primitive, and the stand-in for one
-        if not operator and not (passing and (code is _hooks.PRIMITIVE or is_stand_in(code))):
+        if not handed_on and not (passing and (code is _hooks.PRIMITIVE or is_stand_in(code))):
             return code is not _hooks.PRIMITIVE and not module.startswith(_hooks.OWN)
         passing, frame = True, frame.f_back
     return True

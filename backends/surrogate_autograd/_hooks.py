@@ -39,11 +39,23 @@ _NEEDED = {
     "autograd.numpy.numpy_boxes": ("ArrayBox",),
 }
 
-#: The module of the boxes' operators: a call from there is a call of whoever wrote the operator.
+#: The module of the boxes.
 BOXES = "autograd.numpy.numpy_boxes"
 
-#: Where autograd's own derivative rules and composites live: an op called there is not the user's.
-OWN = ("autograd.numpy.", "autograd.scipy.", "autograd.core")
+#: Modules whose functions hand a call on: it is a call of whoever called them. These are the operators
+#: of boxes, and the functions of NumPy that call a method or a ufunc of their argument.
+HANDING_ON = frozenset(
+    {
+        BOXES,
+        "numpy._core.fromnumeric",
+        "numpy.core.fromnumeric",
+        "numpy.lib._ufunclike_impl",
+        "numpy.lib.ufunclike",
+    }
+)
+
+#: Where autograd's own derivative rules live, and NumPy's composites: an op called there is not the user's.
+OWN = ("autograd.numpy.", "autograd.scipy.", "autograd.core", "numpy.")
 
 
 def probe() -> None:
