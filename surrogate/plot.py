@@ -94,23 +94,24 @@ def op(op: str, specs: Sequence[Spec] | None = None, *, ax: Any = None, reach: f
     found = [registry.gradient(op, spec) for spec in (examples(op) if specs is None else specs)]
     ax, reach = _axes(ax, (9.0, 5.2)), _reach(known, reach)
     _draw_forward(ax, known, reach)
-    by_x = (True, *(False,) * (known.arity - 1))
     for i, one in enumerate(found):
-        style: dict[str, Any] = {
-            "color": _COLORS[i % len(_COLORS)],
-            "linestyle": _STYLES[i % len(_STYLES)],
-            "linewidth": 1.6,
-        }
-        if one.rule.kept(by_x) is Kind.CONSTANT:
-            style |= {"color": _PLAIN, "linestyle": ":", "linewidth": 1.2}
-        if one.name == known.default:
-            style |= {"linestyle": "-", "linewidth": 3.0}
-        _draw(ax, branches(derivative(one), reach), label=one.spec, **style)
+        _draw(ax, branches(derivative(one), reach), label=one.spec, **_style(one, i, len(found)))
     _dress(ax, known, reach, title=f"{known.name}: its value and {len(found)} surrogate gradients")
     ax.legend(
         handles=_legend(ax), loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize="small", frameon=False
     )
     return ax
+
+
+def _style(one: Gradient, i: int, count: int) -> dict[str, Any]:
+    """Lines and markers get thinner one by one, so that those that coincide are all seen."""
+    early = 1 - i / max(count - 1, 1)
+    style = {"linewidth": 1.2 + 1.8 * early, "markersize": 4 + 6 * early}
+    if one.rule.kept((True, *(False,) * (one.op.arity - 1))) is Kind.CONSTANT:
+        return style | {"color": _PLAIN, "linestyle": ":", "linewidth": 1.2}
+    if one.name == one.op.default:
+        return style | {"color": _COLORS[0], "linestyle": "-"}
+    return style | {"color": _COLORS[i % len(_COLORS)], "linestyle": _STYLES[i % len(_STYLES)]}
 
 
 def gallery(path: str | Path | None = None) -> Any:
