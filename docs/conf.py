@@ -56,7 +56,7 @@ napoleon_preprocess_types = False
 
 # names of other projects, whose pages are not asked for: the build is offline
 nitpick_ignore_regex = [
-    ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re)\..*"),
+    ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re|pathlib)\..*"),
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
     ("py:.*", r"surrogate\._(active|formula)\.(Entry|Formula|Layer|Store)"),

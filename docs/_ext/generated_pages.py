@@ -1,4 +1,4 @@
-"""Pages that are made before Sphinx reads any: the catalogue from the code, the matrix from committed results."""
+"""Pages that are made before Sphinx reads any: the catalogue from code, the matrix from committed results."""
 
 import json
 import runpy
@@ -33,7 +33,8 @@ def matrix(data):
     backends = data["backends"]
     cells = {(cell["op"], cell["backend"], cell["mode"]): cell for cell in data["cells"]}
     ops = [op for op in data["ops"] if op != "(any)"]
-    yield f"Run on {data['date'][:10]} with Python {data['python']}, NumPy {data['numpy']}, {data['platform']}:"
+    yield f"Run on {data['date'][:10]} with Python {data['python']}, NumPy {data['numpy']},"
+    yield f"{data['platform']}:"
     yield ""
     yield from table(
         ["backend", "version", "passed", "known failures", "failed", "not claimed"],
@@ -99,8 +100,8 @@ def agreement(pairs):
         )
     yield "## Between backends"
     yield ""
-    yield "Their numbers are compared with each other too: masks and constants must be equal to the last bit, float"
-    yield "formulas to 2 ulp."
+    yield "Their numbers are compared with each other too: masks and constants must be equal to the last bit,"
+    yield "float formulas to 2 ulp."
     yield ""
     yield from table(["", "numbers", "equal to the last bit", "largest distance (ulp)", "disagree"], rows)
 

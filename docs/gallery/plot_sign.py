@@ -2,19 +2,20 @@
 Surrogates of sign
 ==================
 
-Each gradient of ``sign`` as a curve: what the derivative is taken to be.
+All gradients of ``sign`` over the op itself, as ``surrogate plot sign`` draws them.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import surrogate
 
-x = np.linspace(-3, 3, 601)
-figure, axes = plt.subplots(figsize=(7, 4))
-for name in surrogate.gradients("sign"):
-    [derivative] = surrogate.reference.vjp("sign", name, x)
-    axes.plot(x, derivative, label=surrogate.gradient("sign", name).spec)
-axes.set(xlabel="x", ylabel="gradient of sign")
-axes.legend(fontsize="small")
+figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+surrogate.plot.op("sign", ax=axes)
+plt.show()
+
+# %%
+# One of them, with a parameter of its own.
+
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+surrogate.plot.gradient("sign", "tanh(slope=2)", ax=axes)
 plt.show()

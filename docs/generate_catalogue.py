@@ -29,8 +29,18 @@ limits at infinity and are NaN at NaN; windows are closed at NaN. Parameters are
 """
 
 
-def write(directory: str | Path, ops: Sequence[str] | None = None) -> Path:
+def main() -> None:
+    """Write the page where ``docs/catalogue.md`` includes it from."""
+    write(Path(__file__).with_name("generated"), root="/generated/")
+
+
+def write(directory: str | Path, ops: Sequence[str] | None = None, *, root: str = "") -> Path:
     """Write ``catalogue.md`` and its pictures, for all ops or the given ones.
+
+    Args:
+        directory: where to.
+        ops: names of ops; None for all.
+        root: what the pictures' addresses begin with, if the page is read from elsewhere.
 
     Returns:
         The page's path.
@@ -41,7 +51,8 @@ def write(directory: str | Path, ops: Sequence[str] | None = None) -> Path:
     for op in surrogate.ops() if ops is None else ops:
         blocks += _op(op, folder)
     page = folder / "catalogue.md"
-    page.write_text("\n".join(blocks), encoding="utf-8")
+    text = "\n".join(blocks).replace("](catalogue/", f"]({root}catalogue/")
+    page.write_text(text, encoding="utf-8")
     return page
 
 
