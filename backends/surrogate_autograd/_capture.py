@@ -20,8 +20,6 @@ from surrogate_autograd._swap import Catcher, Swap, is_stand_in
 
 Array = Any
 
-_HANDLED = "called_by_autograd_dispatcher"  # set by a box that NumPy asked to handle a ufunc
-
 
 class Capture:
     """The hooks on ``autograd.numpy``'s functions.
@@ -59,13 +57,13 @@ class Capture:
             gradient = state.rules.get(op)
             if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2)):
                 return native(*args, **kwargs)
-            given = {name: value for name, value in kwargs.items() if name != _HANDLED}
+            given = {name: value for name, value in kwargs.items() if name != _hooks.HANDLED}
             apart = take_apart(spelling, args, given)
             if apart is None:
                 return native(*args, **kwargs)
             call, operands = apart[0], [gather(x) for x in apart[1]]
             if any(map(handles_ufuncs, operands)):
-                if _HANDLED in kwargs:
+                if _hooks.HANDLED in kwargs:
                     raise NotImplementedError  # the box declines; NumPy asks the other operand
                 return native(*args, **kwargs)
             if not are_real(operands):

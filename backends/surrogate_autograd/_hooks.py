@@ -13,9 +13,11 @@ that it makes, its ``fun``, its code object    imported under; to tell autograd'
 ``autograd.numpy.numpy_boxes.ArrayBox``        the operators ``//`` and ``divmod``,  1.8.0, 1.9.1
                                                which it lacks
 ``autograd.tracer``: ``trace_stack``,          to differentiate by several inputs    1.8.0, 1.9.1
-``new_box``; ``autograd.core``: ``VJPNode``,   at once, for the conformance kit
-``JVPNode``, ``add_outgrads``;
-``autograd.util.toposort``
+``new_box``; ``autograd.core``:                at once, for the conformance kit
+``add_outgrads``; ``autograd.util.toposort``;
+the slots of ``Box``, ``VJPNode``, ``JVPNode``
+the keyword ``called_by_autograd_dispatcher``  to let objects like xarray's have     1.9.1
+                                               their turn (1.8 has no such dispatch)
 =============================================  ====================================  =============
 """
 
@@ -27,6 +29,7 @@ from typing import Any
 
 import autograd
 import autograd.numpy as anp
+from autograd.extend import Box, JVPNode, VJPNode
 
 from surrogate import IncompatibleFrameworkError
 
@@ -34,10 +37,15 @@ TESTED = "1.8.0 to 1.9.1"
 
 _NEEDED = {
     "autograd.tracer": ("primitive", "isbox", "getval", "trace_stack", "new_box"),
-    "autograd.core": ("VJPNode", "JVPNode", "add_outgrads"),
+    "autograd.core": ("add_outgrads",),
     "autograd.util": ("toposort",),
     "autograd.numpy.numpy_boxes": ("ArrayBox",),
 }
+
+_SLOTS = {Box: ("_value", "_trace", "_node"), VJPNode: ("parents", "vjp"), JVPNode: ("g",)}
+
+#: How a box calls an op when NumPy asked it to handle a ufunc.
+HANDLED = "called_by_autograd_dispatcher"
 
 #: The module of the boxes.
 BOXES = "autograd.numpy.numpy_boxes"
@@ -72,6 +80,10 @@ def probe() -> None:
         for name in names:
             if not hasattr(found, name):
                 raise _missing(f"{module}.{name}")
+    for owner, slots in _SLOTS.items():
+        for slot in slots:
+            if not hasattr(owner, slot):
+                raise _missing(f"{owner.__module__}.{owner.__name__}.{slot}")
     wrapped = anp.sign
     if not isinstance(wrapped, FunctionType) or not hasattr(wrapped, "fun"):
         raise _missing("the Python function, with the attribute 'fun', behind autograd.numpy.sign")
@@ -92,17 +104,21 @@ def _module(name: str) -> ModuleType:
 
 probe()
 
-_tracer, _core = _module("autograd.tracer"), _module("autograd.core")
+_tracer = _module("autograd.tracer")
 
 isbox = _tracer.isbox
 getval = _tracer.getval
 new_box = _tracer.new_box
 trace_stack = _tracer.trace_stack
 toposort = _module("autograd.util").toposort
-VJPNode = _core.VJPNode
-JVPNode = _core.JVPNode
-add_outgrads = _core.add_outgrads
+add_outgrads = _module("autograd.core").add_outgrads
 ArrayBox = _module(BOXES).ArrayBox
+
+
+def opened(box: Any) -> tuple[Any, int, Any]:
+    """A box's value, the level of its trace, and its node."""
+    return box._value, box._trace, box._node
+
 
 #: The code that every primitive of autograd shares.
 PRIMITIVE: CodeType = anp.sign.__code__

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from autograd.extend import vspace
+from autograd.extend import JVPNode, VJPNode, vspace
 
 from surrogate_autograd import _hooks
 
@@ -24,14 +24,16 @@ def trace(f: Function, inputs: Sequence[Array], roots: Sequence[Any]) -> tuple[A
     with _hooks.trace_stack.new_trace() as level:
         boxes = [_hooks.new_box(x, level, root) for x, root in zip(inputs, roots, strict=True)]
         out = f(*boxes)
-        if _hooks.isbox(out) and out._trace == level:
-            return out._value, out._node
+        if _hooks.isbox(out):
+            value, its_level, node = _hooks.opened(out)
+            if its_level == level:
+                return value, node
         return out, None
 
 
 def reverse(f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
     """``f(*inputs)`` and the inputs' cotangents."""
-    roots = [_hooks.VJPNode.new_root() for _ in inputs]
+    roots = [VJPNode.new_root() for _ in inputs]
     value, end = trace(f, inputs, roots)
     found: dict[Any, Any] = {}
     if end is not None:
@@ -49,13 +51,13 @@ def reverse(f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tupl
 
 def forward(f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     """``f(*inputs)`` and its tangent."""
-    value, end = trace(f, inputs, [_hooks.JVPNode.new_root(t) for t in tangents])
+    value, end = trace(f, inputs, [JVPNode.new_root(t) for t in tangents])
     return value, vspace(value).zeros() if end is None else end.g
 
 
 def kept_bytes(f: Function, inputs: Sequence[Array]) -> int:
     """Bytes of the arrays that the backward pass of ``f(*inputs)`` holds, each buffer once."""
-    _, end = trace(f, inputs, [_hooks.VJPNode.new_root() for _ in inputs])
+    _, end = trace(f, inputs, [VJPNode.new_root() for _ in inputs])
     nodes = [] if end is None else [node.vjp for node in _hooks.toposort(end)]
     buffers: dict[int, int] = {}
     seen: set[int] = set()
@@ -84,4 +86,4 @@ def _holds(item: Any) -> list[Any]:
         return list(item)
     if isinstance(item, dict):
         return list(item.values())
-    return [item._value] if _hooks.isbox(item) else []
+    return [_hooks.getval(item)] if _hooks.isbox(item) else []

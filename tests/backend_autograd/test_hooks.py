@@ -19,7 +19,12 @@ import surrogate
 class TestProbe:
     @pytest.mark.parametrize(
         ("module", "name"),
-        [(autograd.tracer, "getval"), (autograd.tracer, "trace_stack"), (autograd.core, "JVPNode")],
+        [
+            (autograd.tracer, "getval"),
+            (autograd.tracer, "trace_stack"),
+            (autograd.core, "add_outgrads"),
+            (autograd.core.VJPNode, "vjp"),
+        ],
         ids=lambda v: getattr(v, "__name__", v),
     )
     def test_a_missing_name(self, module, name, monkeypatch):
