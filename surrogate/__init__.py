@@ -63,7 +63,9 @@ from surrogate._rule import Rule as Rule
 from surrogate._sum import broadcast_axes as broadcast_axes
 
 __all__ = sorted(
-    name for name in globals() if not name.startswith("_") and name not in ("annotations", "Any")
+    name
+    for name in globals()
+    if name[0].isalpha() and name not in ("annotations", "Any")  # pytest adds names like @pytest_ar
 )
 
 

@@ -24,4 +24,4 @@ from surrogate.testing._report import (
 from surrogate.testing._target import Target as Target
 from surrogate.testing._undone import undone as undone
 
-__all__ = sorted(name for name in globals() if not name.startswith("_"))
+__all__ = sorted(name for name in globals() if name[0].isalpha())  # pytest adds names like @pytest_ar
