@@ -8,7 +8,7 @@ import pytest
 import surrogate
 
 DOCS = Path(__file__).parents[2] / "docs"
-spec = importlib.util.spec_from_file_location("catalogue_page", DOCS / "_ext" / "catalogue_page.py")
+spec = importlib.util.spec_from_file_location("generate_catalogue", DOCS / "generate_catalogue.py")
 page = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(page)
 
