@@ -42,8 +42,9 @@ class Task:
         weights: where training starts: w1, b1, w2, b2, w3, float32. Copy them, do not write to them.
         epochs: how many times to go through the training images.
         seed: of the order of the images.
-        compiled: compile the training step (``jax.jit``, ``torch.compile``, ``tf.function``). Only set for
-            backends that claim ``"compile"``.
+        compiled: compile more than users of the framework do anyway: ``torch.compile``,
+            ``tf.function(jit_compile=True)``, a whole epoch in one jitted loop of JAX. Only set for backends
+            that claim ``"compile"``.
     """
 
     x_train: Floats
