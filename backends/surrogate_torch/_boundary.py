@@ -1,10 +1,17 @@
-"""Entering an override inside a compiled function: the compiler steps out there, and says why.
+"""Where the compiler must not look: into ``use`` and ``override``, and into our own kernels.
 
-What is inside the block then runs eagerly, under the override. A function compiled with
-``fullgraph=True`` cannot step out: the compiler refuses it, with the text below.
+An override that begins inside a compiled function makes the compiler step out there; the block then runs
+eagerly, under the override. A function compiled with ``fullgraph=True`` cannot step out: the compiler
+refuses it, with the text below. In what it stepped out of it still tries every Python function, and so it
+would try our kernels, which are no code of a model.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
 
 import surrogate
 from surrogate import Backend
@@ -40,3 +47,11 @@ def mark(backend: Backend) -> None:
             _torchdynamo_disable_msg=_REASON,
             _torchdynamo_disable_recursive=True,
         )
+
+
+def hide(functions: Iterable[Callable[..., Any]]) -> None:
+    """Keep the compiler out of these functions and of all that they call."""
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    for code in {function.__code__ for function in functions}:
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))

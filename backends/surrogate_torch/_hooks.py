@@ -45,6 +45,8 @@ HOOKS = (
     Hook("torch._functorch.utils.enable_single_level_autograd_function", "allow that node under torch.func"),
     Hook("torch._guards.TracingContext", "whether torch.compile is tracing, and its list of guards"),
     Hook("torch._guards.Guard", "a guard of a compiled frame"),
+    Hook("torch._C._dynamo.eval_frame.set_code_exec_strategy", "keep the compiler out of our kernels"),
+    Hook("torch._C._dynamo.eval_frame._FrameExecStrategy", "the same"),
     Hook("torch.compiler.config.cache_key_tag", "part of the key of the caches on disk (public)"),
     Hook(
         "torch.utils.checkpoint.CheckpointFunction.forward", "where a reentrant checkpoint takes the function"

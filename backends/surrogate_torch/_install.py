@@ -10,7 +10,9 @@ import torch
 
 from surrogate import Backend
 from surrogate_torch import _kernels
+from surrogate_torch._boundary import hide
 from surrogate_torch._checkpoint import bind_recomputations
+from surrogate_torch._node import STEPS
 from surrogate_torch._scope import Scope
 from surrogate_torch._script import keep_autograd
 from surrogate_torch._shield import shields
@@ -39,6 +41,7 @@ class Installation:
                 if front is not None:
                     todo.append((overload, front, _FRONT))
         todo.extend(shields())
+        hide([kernel for _, kernel, _ in todo] + STEPS)
         self._library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")

@@ -77,11 +77,14 @@ class Capture:
         return self.overload(*self.args, **self.kwargs)
 
 
+_INTEGER = (1 << 63) - 1
+
+
 class _Node(_SingleLevelFunction):
     # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
     @staticmethod
-    def _compiled_autograd_key(ctx: Any) -> tuple[Any, ...]:
-        return (ctx._autograd_function_id, ctx.rule)
+    def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
+        return (ctx._autograd_function_id, hash(ctx.rule) & _INTEGER)
 
 
 class Surrogate(_Node):
@@ -166,6 +169,11 @@ class SurrogateUnary(_Node):
 
 
 _ONE = (True,)
+
+#: What PyTorch calls of the nodes.
+STEPS = [
+    getattr(node, step) for node in (Surrogate, SurrogateUnary) for step in ("forward", "backward", "jvp")
+]
 
 
 def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> tuple[Any, ...]:

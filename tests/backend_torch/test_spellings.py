@@ -74,8 +74,20 @@ TABLE = [
             "round_": inplace("round_", decimals=1),
         },
     ),
-    ("floor", "sine", (), {}, {"torch.floor": torch.floor, "method": torch.Tensor.floor, "floor_": inplace("floor_")}),
-    ("ceil", "sine", (), {}, {"torch.ceil": torch.ceil, "method": torch.Tensor.ceil, "ceil_": inplace("ceil_")}),
+    (
+        "floor",
+        "sine",
+        (),
+        {},
+        {"torch.floor": torch.floor, "method": torch.Tensor.floor, "floor_": inplace("floor_")},
+    ),
+    (
+        "ceil",
+        "sine",
+        (),
+        {},
+        {"torch.ceil": torch.ceil, "method": torch.Tensor.ceil, "ceil_": inplace("ceil_")},
+    ),
     (
         "trunc",
         "sine",
@@ -104,7 +116,13 @@ TABLE = [
             "%=": inplace("__imod__", 0.7),
         },
     ),
-    ("fmod", "exact", (0.7,), {}, {"torch.fmod": lambda x: torch.fmod(x, 0.7), "fmod_": inplace("fmod_", 0.7)}),
+    (
+        "fmod",
+        "exact",
+        (0.7,),
+        {},
+        {"torch.fmod": lambda x: torch.fmod(x, 0.7), "fmod_": inplace("fmod_", 0.7)},
+    ),
     (
         "floor_divide",
         "identity",
