@@ -60,6 +60,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
     ("py:.*", r"surrogate\._(active|formula)\.(Entry|Formula|Layer|Store)"),
+    ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
+    ("py:exc", r"MissingExtraError"),
     ("py:.*", r"PluginManager.*"),
 ]
 
