@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import surrogate
 from surrogate._gradient import Gradient
 from surrogate._measure import measure
 from surrogate._partial import Kind
+from surrogate._registry import registry
+from surrogate._spec import parse
 
 _KEPT = {
     Kind.CONSTANT: "nothing",
@@ -29,6 +30,6 @@ def facts(gradient: Gradient) -> Iterator[tuple[str, str]]:
     yield "even", "yes" if found.even else "no"
     if gradient.upstream:
         yield "modes", "reverse only: it depends on the upstream gradient"
-    for preset, spec in surrogate.presets(gradient.op.name).items():
-        if surrogate.gradient(gradient.op.name, spec).name == gradient.name:
-            yield f"preset {preset}", spec
+    for preset in registry.presets(gradient.op.name).values():
+        if parse(preset.spec)[0] == gradient.name:
+            yield f"preset {preset.name}", f"{preset.spec}. {preset.note}" if preset.note else preset.spec

@@ -9,6 +9,7 @@ import pytest
 import surrogate
 from surrogate import reference
 from surrogate._registry import registry
+from surrogate.cli._facts import facts
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("peers.json").read_text())
 X = np.array(GOLDEN["x"])
@@ -202,3 +203,9 @@ def test_a_preset_cannot_be_given_another_meaning():
 )
 def test_a_preset_read_off_the_package_s_source(op, preset, spec):
     assert surrogate.gradient(op, preset) is surrogate.gradient(op, spec)
+
+
+def test_the_facts_of_a_gradient_say_its_presets_and_their_notes():
+    found = dict(facts(surrogate.gradient("heaviside", "fast_sigmoid")))
+    assert found["preset snntorch:fast_sigmoid"] == "fast_sigmoid(slope=25.0)"
+    assert found["preset norse:super"].startswith("fast_sigmoid(slope=100.0). norse 1.1.0 ignores alpha")
