@@ -185,11 +185,10 @@ def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverri
     Returns:
         A context manager and decorator with ``rules`` and ``hits``. It is inert until entered.
 
-    Raises:
-        What :func:`surrogate.use` raises, here and not when the block is entered.
-
     Warns:
         NothingCapturedWarning: when a block ends and no op was captured in it.
+
+    It raises what :func:`surrogate.use` raises, here and not when the block is entered.
     """
     return ScopedOverride(backend, rules)
 
