@@ -80,6 +80,17 @@ class TestDtypes:
             assert found.dtype == np.float32
             np.testing.assert_array_equal(found, [0, 2, 2, 2, 0])
 
+    @pytest.mark.parametrize("spec", ["hardtanh", "identity", "tanh", "zero"])
+    @pytest.mark.parametrize("x", [0.5, np.float32(0.5), np.array(0.5)], ids=["float", "float32", "0-d"])
+    def test_python_numbers_as_cotangents_and_tangents(self, x, spec):
+        right = 2 * surrogate.reference.vjp("sign", spec, 0.5)[0]
+        with surrogate.override("autograd", {"sign": spec}):
+            vjp, _ = make_vjp(anp.sign)(x)
+            tangent = make_jvp(anp.sign)(x)(2.0)[1]
+        for found in (vjp(2.0), vjp(2), tangent):
+            assert found.dtype == np.asarray(x).dtype
+            np.testing.assert_allclose(found, right, rtol=2 * np.finfo(found.dtype).eps)
+
     def test_dtype_as_an_argument(self):
         with surrogate.override("autograd", {"sign": "hardtanh"}):
             vjp, value = make_vjp(lambda x: anp.sign(x, dtype=np.float32))(X)
