@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 import surrogate
-from surrogate_tensorflow import _composites, _hooks, _install, _kit, _namespace, _types
+from surrogate_tensorflow import _composites, _hooks, _install, _kit, _namespace, _probe, _types
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
 
@@ -33,6 +33,11 @@ class TensorFlowBackend(surrogate.Backend):
         _composites.install(self)
         self._switch = _install.switcher(self)
         _install.install(self)
+        try:
+            _probe.probe(self)
+        except BaseException:
+            _install.uninstall()
+            raise
 
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
         """The rules have changed; hooks that cost something are in while any are in force anywhere."""

@@ -72,6 +72,7 @@ apply_op = Hook("framework.op_def_library", "_apply_op_helper", _GRAPHS)
 function_context = Hook(
     "eager.polymorphic_function.function_context", "make_function_context", "tf.function never to be stale"
 )
+call_loaded = Hook("saved_model.load", "_WrapperFunction._call_flat", "warnings for loaded models")
 
 # -- swapped once, when the backend loads -------------------------------------------------------
 record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")
@@ -91,9 +92,6 @@ vectorizers = Hook(
     "ops.parallel_for.pfor", "_pfor_converter_registry", "composite ops under tf.vectorized_map"
 )
 trace_saved_gradients = Hook("saved_model.save", "_trace_gradient_functions", "tf.saved_model.save")
-call_loaded = Hook(
-    "saved_model.function_deserialization", "_call_concrete_function", "warnings for loaded models"
-)
 
 # -- only called --------------------------------------------------------------------------------
 tape_is_empty = Hook("pywrap_tfe", "TFE_Py_TapeSetIsEmpty", _EAGER)

@@ -19,9 +19,17 @@ def install(backend: TensorFlowBackend) -> None:
     _hooks.register_gradient_function.native(_make_eager_gradient_function(backend))
     _hooks.function_jvps.replace(_forward.make_function_jvps(backend))
     _hooks.trace_saved_gradients.replace(_saved_model.make_trace_gradients())
-    _hooks.call_loaded.replace(_saved_model.make_call_loaded(backend))
     _vectorize.install(backend)
     _install_threads(backend)
+
+
+def uninstall() -> None:
+    """Leave TensorFlow as it was: the probe failed."""
+    for hook in _hooks.HOOKS:
+        hook.restore()
+    _hooks.register_gradient_function.native(_hooks.eager_gradient_function.native)
+    _vectorize.uninstall()
+    _composites.switch(False)
 
 
 def switcher(backend: TensorFlowBackend) -> Any:
@@ -30,6 +38,7 @@ def switcher(backend: TensorFlowBackend) -> Any:
         _hooks.fast_path: _eager.make_fast_path(backend),
         _hooks.apply_op: _graph.make_apply_op(backend),
         _hooks.function_context: _graph.make_function_context(backend),
+        _hooks.call_loaded: _saved_model.make_call_loaded(backend),
     }
 
     def switch(on: bool) -> None:

@@ -27,7 +27,7 @@ def rule_of(name: str) -> surrogate.Rule:
     """The rule of a name.
 
     Raises:
-        LookupError: the gradient is not known in this process, for instance a function that was never
+        SpecError: the gradient is not known in this process, for instance a function that was never
             registered.
 
     Warns:
@@ -38,7 +38,7 @@ def rule_of(name: str) -> surrogate.Rule:
         try:
             gradient = surrogate.gradient(*spec.split(":", 1))
         except surrogate.SurrogateError as error:
-            raise LookupError(
+            raise surrogate.SpecError(  # no LookupError: TensorFlow would hide what it says
                 f"a graph was saved with the gradient {spec!r}, which cannot be had here: {error} "
                 "Register it (surrogate.register) before the model's gradient is taken."
             ) from error

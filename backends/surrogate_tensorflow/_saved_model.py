@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import surrogate
@@ -30,31 +29,31 @@ def make_trace_gradients() -> Any:
 
 
 def make_call_loaded(backend: TensorFlowBackend) -> Any:
-    """A function of a loaded SavedModel that is called inside an override keeps its own gradients."""
+    """A function of a loaded SavedModel that is called inside an override keeps its own gradients: say so."""
     native = _hooks.call_loaded.native
 
-    def call_loaded(function: Any, *args: Any, **kwargs: Any) -> Any:
-        here = backend.scope.here()
-        if not here.empty:
-            missed = _missed(here.state.rules, function.graph)
-            if missed:
-                warnings.warn(
-                    f"the function {function.name!r} of a loaded SavedModel runs inside an override of "
-                    f"{', '.join(missed)}, but keeps the gradients it was saved with. Save the model inside "
-                    "the override, or build it from its code.",
-                    surrogate.SurrogateWarning,
-                    stacklevel=2,
-                )
-        return native(function, *args, **kwargs)
+    def call_loaded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        missed = sorted(_unmarked(self.graph).intersection(backend.scope.here().state.rules))
+        if missed:
+            warnings.warn(
+                f"the function {self.graph.name!r} of a loaded SavedModel runs inside an override of "
+                f"{', '.join(missed)}, but keeps the gradients it was saved with. Save the model inside "
+                "the override, or build it from its code.",
+                surrogate.SurrogateWarning,
+                stacklevel=2,
+            )
+        return native(self, *args, **kwargs)
 
     return call_loaded
 
 
-def _missed(rules: Iterable[str], graph: Any) -> list[str]:
-    """Ops of ``rules`` that the graph has and that carry no rule."""
-    names = {
-        OP_TYPES[node.type]
-        for node in _forward.nodes(graph)
-        if node.type in OP_TYPES and "_gradient_op_type" not in node.node_def.attr
-    }
-    return sorted(names.intersection(rules))
+def _unmarked(graph: Any) -> frozenset[str]:
+    """Ops that the graph has and that carry no rule."""
+    known: frozenset[str] | None = getattr(graph, "_surrogate_unmarked", None)
+    if known is None:
+        nodes = [n for n in _forward.nodes(graph) if "_gradient_op_type" not in n.node_def.attr]
+        found = {OP_TYPES[node.type] for node in nodes if node.type in OP_TYPES}
+        if any(node.type == "Maximum" and "clip_by_value" in node.name for node in nodes):
+            found.add("clip")
+        known = graph._surrogate_unmarked = frozenset(found)
+    return known

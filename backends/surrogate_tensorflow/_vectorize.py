@@ -10,11 +10,13 @@ from surrogate_tensorflow._ops import CARRIER
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
 
+_native: dict[str, Any] = {}
+
 
 def install(backend: TensorFlowBackend) -> None:
     """Convert marked carriers ourselves; TensorFlow's converter drops the mark, silently."""
     converters = _hooks.vectorizers.native
-    native = converters[CARRIER]
+    native = _native.setdefault(CARRIER, converters[CARRIER])
     create, wrap = _hooks.create_vectorized.native, _hooks.wrap_vectorized.native
 
     def convert(pfor_input: Any) -> Any:
@@ -27,3 +29,8 @@ def install(backend: TensorFlowBackend) -> None:
         return [wrap(output, True) for output in made.outputs]
 
     converters[CARRIER] = convert
+
+
+def uninstall() -> None:
+    """Put TensorFlow's converter back."""
+    _hooks.vectorizers.native.update(_native)

@@ -9,8 +9,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # for tensorflow_modes
 
 import keras
 import pytest
-import surrogate
 import tensorflow as tf
+
+import surrogate
 
 # MirroredStrategy needs two devices, and they must be made before anything runs
 tf.config.set_logical_device_configuration(

@@ -249,6 +249,4 @@ def remat(f, x):
     return eager(keras.remat(f), x)
 
 
-ALL = {
-    name: value for name, value in list(globals().items()) if callable(value) and not name.startswith("_")
-}
+ALL = {name: value for name, value in list(globals().items()) if callable(value) and not name.startswith("_")}

@@ -1,12 +1,12 @@
 """One rule, every mode: the same numbers."""
 
 import keras
-
 import numpy as np
 import pytest
-import surrogate
 import tensorflow as tf
 import tensorflow_modes
+
+import surrogate
 
 RULES = {
     "sign": ("hardtanh", tf.sign, [0.0, 1.0, 1.0, 0.0]),

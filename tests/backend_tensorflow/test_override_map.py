@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import surrogate
 import tensorflow as tf
 import tensorflow_modes
 from surrogate_tensorflow import gradient_override_map
+
+import surrogate
 
 
 @tf.RegisterGradient("QuantizeGrad")

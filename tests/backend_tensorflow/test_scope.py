@@ -8,10 +8,11 @@ import threading
 import keras
 import numpy as np
 import pytest
-import surrogate
 import tensorflow as tf
 import tensorflow_modes
 from surrogate_tensorflow import _hooks
+
+import surrogate
 
 WINDOW, ZERO = [0.0, 1.0, 1.0, 0.0], [0.0] * 4
 

@@ -3,12 +3,13 @@
 import keras
 import numpy as np
 import pytest
-import surrogate
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 import tensorflow_modes
-from surrogate import reference
 from tensorflow import clip_by_value as taken_before, sign as sign_taken_before
+
+import surrogate
+from surrogate import reference
 
 raw = tf.raw_ops
 X = np.array([-2.5, -1.0, -0.25, 0.75, 3.5], np.float32)
