@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from surrogate.cli._console import print_json, progress, results
@@ -63,13 +63,11 @@ def demo(
         disable=as_json,
     )
     with bars, redirect_stdout(sys.stderr):  # a framework that prints must not end up in the results
-        tasks = {
-            name: bars.add_task(name, total=epochs, accuracy=0.0, start=False)
-            for name in ("native", "surrogate")
-        }
+        tasks: dict[str, TaskID] = {}
 
         def on_epoch(name: str, accuracy: float) -> None:
-            bars.start_task(tasks[name])
+            if name not in tasks:  # not before: nothing is drawn for arguments that are refused
+                tasks[name] = bars.add_task(name, total=epochs, accuracy=0.0)
             bars.update(tasks[name], advance=1, accuracy=accuracy)
 
         report = run(backend, rules, epochs=epochs, seed=seed, compiled=compiled, on_epoch=on_epoch)

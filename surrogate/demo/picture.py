@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from surrogate._curve import curve
 from surrogate._gradient import Gradient
@@ -16,7 +17,7 @@ from surrogate.demo.runner import Report
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-NATIVE, SURROGATE, FORWARD = "#8a8f98", "#d1495b", "#1f2933"
+NATIVE, SURROGATE, FORWARD = "#6b7280", "#d1495b", "#1f2933"
 
 _REACH = 2.75
 
@@ -35,18 +36,12 @@ def draw(report: Report) -> Figure:
     figure = Figure(figsize=(10, 4.8), layout="constrained")
     grid = figure.add_gridspec(max(len(captured), 1), 2, width_ratios=(1.75, 1))
     _draw_curves(figure.add_subplot(grid[:, 0]), report)
+    named: dict[str, Line2D] = {}
     for row, gradient in enumerate(captured):
         axes = figure.add_subplot(grid[row, 1])
         _draw_gradient(axes, gradient)
-        if row == len(captured) - 1:
-            axes.legend(
-                frameon=False,
-                fontsize=9,
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.16),
-                ncols=3,
-                columnspacing=1.2,
-            )
+        named |= {str(line.get_label()): line for line in axes.get_lines()}
+    figure.legend(named.values(), named.keys(), loc="outside lower right", ncols=3, frameon=False, fontsize=9)
     return figure
 
 
