@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,8 @@ import numpy as np
 import surrogate
 from surrogate_jax import _namespace, _scope
 from surrogate_jax._capture import install
-from surrogate_jax._hooks import TESTED, check, hide_our_frames, sixty_four_bits
+from surrogate_jax._hooks import TESTED, check, hide_our_frames
+from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
 
 Array = Any
@@ -46,13 +46,19 @@ class JaxBackend(surrogate.Backend):
     ops = frozenset(_CALLS)
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
-    dtypes = ("float16", "bfloat16", "float32", "float64")
     xp = _namespace
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The float dtypes there are: 64 bits only where ``jax_enable_x64`` is on."""
+        narrow = ("float16", "bfloat16", "float32")
+        return (*narrow, "float64") if jax.config.jax_enable_x64 else narrow
 
     def __init__(self) -> None:
         check()
         hide_our_frames()
         install(self)
+        probe(self)
 
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
         """Put the rules into the keys JAX caches under; the hooks read :meth:`state`."""
@@ -65,12 +71,10 @@ class JaxBackend(surrogate.Backend):
                 follow_tasks(self)
 
     # -- for the conformance kit ---------------------------------------------------------------------
-    # under 64 bits, so that the claimed float64 is what is tested; narrower arrays stay as they are
 
     def asarray(self, x: Any) -> Array:
         """The array on the default device, of the same dtype."""
-        with sixty_four_bits():
-            return jnp.asarray(x)
+        return jnp.asarray(x)
 
     def numpy(self, x: Array) -> Any:
         """The array on the host."""
@@ -78,40 +82,29 @@ class JaxBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The op as a jnp function, an operator or a jax.nn function."""
-        with sixty_four_bits():
-            return _CALLS[op](*inputs, **attributes)
+        return _CALLS[op](*inputs, **attributes)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """``jax.vjp``."""
-        with sixty_four_bits():
-            y, pull = jax.vjp(f, *inputs)
-            return y, pull(g)
+        y, pull = jax.vjp(f, *inputs)
+        return y, pull(g)
 
     def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """``jax.jvp``."""
-        with sixty_four_bits():
-            y, moved = jax.jvp(f, tuple(inputs), tuple(tangents))
-            return y, moved
+        y, moved = jax.jvp(f, tuple(inputs), tuple(tangents))
+        return y, moved
 
     def compile(self, f: Function) -> Function:
         """``jax.jit``."""
-        return _in_sixty_four_bits(jax.jit(f))
+        compiled: Function = jax.jit(f)
+        return compiled
 
     def vmap(self, f: Function) -> Function:
         """``jax.vmap``."""
-        return _in_sixty_four_bits(jax.vmap(f))
+        mapped: Function = jax.vmap(f)
+        return mapped
 
     def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
         """Bytes of the arrays in the pullback of ``jax.vjp``."""
-        with sixty_four_bits():
-            _, pull = jax.vjp(f, *inputs)
+        _, pull = jax.vjp(f, *inputs)
         return sum(x.nbytes for x in jax.tree.leaves(pull))
-
-
-def _in_sixty_four_bits(f: Function) -> Function:
-    @functools.wraps(f)
-    def wrapped(*inputs: Array) -> Array:
-        with sixty_four_bits():
-            return f(*inputs)
-
-    return wrapped

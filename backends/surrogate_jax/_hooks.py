@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,13 +99,6 @@ def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[...,
 def tracing_for_a_cache() -> bool:
     """Whether a jaxpr is being made here, by ``jit`` or a control-flow function, that JAX will keep."""
     return bool(find("jax._src.core:unsafe_am_i_under_a_jit")())
-
-
-def sixty_four_bits() -> AbstractContextManager[Any]:
-    """A block in which 64-bit dtypes are kept; where the function lives depends on the version."""
-    where = "jax" if hasattr(jax, "enable_x64") else "jax.experimental"
-    made: AbstractContextManager[Any] = find(f"{where}:enable_x64")(True)
-    return made
 
 
 def varying_axes(x: Any) -> frozenset[str]:

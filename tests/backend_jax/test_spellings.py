@@ -1,0 +1,247 @@
+"""Every spelling of every op gets the rule: functions, operators, methods, and what was imported before."""
+
+import functools
+import operator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.nn import relu as relu_imported_before, relu6
+from jax.numpy import sign as sign_imported_before
+from jax_formulas import gradient_of, square, upstream_square
+
+import surrogate
+
+#: Functions that were traced by jit before any override was made.
+traced_before = jax.jit(lambda x: jnp.sign(x))
+traced_before(np.float32(1))
+
+
+def with_default(x, activation=jnp.sign):
+    return activation(x)
+
+
+def planes(xp, x, y):
+    """(x^2, xy): tells the operands apart, and is exact."""
+    return x * x, x * y
+
+
+def slopes(xp, x, lo, hi):
+    """(x^2, 3, 5): tells the operands apart."""
+    return x * x, 3.0, 5.0
+
+
+UNARY = {
+    "sign": {
+        "jnp": jnp.sign,
+        "lax": lax.sign,
+        "imported_before": sign_imported_before,
+        "traced_before": traced_before,
+        "default_argument": with_default,
+        "partial": functools.partial(with_default),
+        "tree_map": lambda x: jax.tree.map(jnp.sign, {"a": x})["a"],
+        "builtin_map": lambda x: jnp.stack(list(map(jnp.sign, x))),
+        "apply_along_axis": lambda x: jnp.apply_along_axis(jnp.sign, 0, x),
+        "piecewise": lambda x: jnp.piecewise(x, [x < 0], [jnp.sign, jnp.sign]),
+        "vectorize": jnp.vectorize(jnp.sign),
+        "frompyfunc": lambda x: jnp.frompyfunc(lambda v: jnp.sign(v), 1, 1)(x),
+        "lax_map": lambda x: lax.map(jnp.sign, x),
+        "eval": lambda x: eval("jnp.sign(x)"),
+    },
+    "round": {
+        "jnp": jnp.round,
+        "around": jnp.around,
+        "rint": jnp.rint,
+        "method": lambda x: x.round(),
+        "method_decimals": lambda x: x.round(0),
+        "builtin": lambda x: jnp.stack([round(v, 0) for v in x]),
+        "lax_even": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+        "lax_away": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+        "lax_default": lax.round,
+    },
+    "floor": {"jnp": jnp.floor, "lax": lax.floor},
+    "ceil": {"jnp": jnp.ceil, "lax": lax.ceil},
+    "trunc": {
+        "jnp": jnp.trunc,
+        "modf": lambda x: jnp.modf(x)[1],
+        **({"fix": jnp.fix} if hasattr(jnp, "fix") else {}),
+    },
+    "abs": {
+        "jnp": jnp.abs,
+        "absolute": jnp.absolute,
+        "fabs": jnp.fabs,
+        "operator": abs,
+        "lax": lax.abs,
+    },
+    "relu": {"nn": jax.nn.relu, "imported_before": relu_imported_before, "keyword": lambda x: jax.nn.relu(x=x)},
+    "relu6": {"nn": jax.nn.relu6, "imported_before": relu6},
+}
+
+BINARY = {
+    "mod": {
+        "operator": operator.mod,
+        "mod": jnp.mod,
+        "remainder": jnp.remainder,
+        "dunder": lambda x, y: x.__mod__(y),
+        "reflected_dunder": lambda x, y: y.__rmod__(x),
+        "divmod": lambda x, y: divmod(x, y)[1],
+        "jnp_divmod": lambda x, y: jnp.divmod(x, y)[1],
+    },
+    "fmod": {"jnp": jnp.fmod, "lax": lax.rem},
+    "floor_divide": {
+        "operator": operator.floordiv,
+        "jnp": jnp.floor_divide,
+        "dunder": lambda x, y: x.__floordiv__(y),
+        "reflected_dunder": lambda x, y: y.__rfloordiv__(x),
+        "divmod": lambda x, y: divmod(x, y)[0],
+        "jnp_divmod": lambda x, y: jnp.divmod(x, y)[0],
+    },
+    "heaviside": {"jnp": jnp.heaviside},
+}
+
+CLIP = {
+    "jnp": jnp.clip,
+    "keywords": lambda x, lo, hi: jnp.clip(x, max=hi, min=lo),
+    "method": lambda x, lo, hi: x.clip(lo, hi),
+    "method_keywords": lambda x, lo, hi: x.clip(max=hi, min=lo),
+    "lax": lambda x, lo, hi: lax.clamp(lo, x, hi),
+}
+
+
+def table(found):
+    rows = [(op, f, f"{op}-{name}") for op, spellings in found.items() for name, f in spellings.items()]
+    return pytest.mark.parametrize(("op", "f"), [row[:2] for row in rows], ids=[row[2] for row in rows])
+
+
+@table(UNARY)
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_unary(op, f, wrap, x, squared):
+    with surrogate.override("jax", {op: square}):
+        y, pull = wrap(lambda x: jax.vjp(f, x))(x)
+        np.testing.assert_array_equal(pull(jnp.ones_like(x))[0], squared)
+    np.testing.assert_array_equal(y, f(x))
+
+
+@table(UNARY)
+def test_unary_upstream(op, f, x, squared):
+    with surrogate.override("jax", {op: upstream_square}):
+        np.testing.assert_array_equal(gradient_of(f)(x), squared)
+
+
+@table(UNARY)
+def test_unary_is_native_in_a_hole(op, f, x):
+    native = gradient_of(f)(x)
+    with surrogate.override("jax", {op: square}):
+        gradient_of(f)(x)
+        with surrogate.override("jax", {op: "native"}):
+            np.testing.assert_array_equal(gradient_of(f)(x), native)
+
+
+@table(BINARY)
+def test_binary(op, f, x):
+    y = jnp.asarray([3.0, -1.5, 0.5, -0.25], jnp.float32)
+    with surrogate.override("jax", {op: planes}):
+        value, pull = jax.vjp(f, x, y)
+        by_x, by_y = pull(jnp.ones_like(x))
+        np.testing.assert_array_equal(jax.jvp(f, (x, y), (x, y))[1], x**3 + x * y * y)
+    np.testing.assert_array_equal(by_x, x * x)
+    np.testing.assert_array_equal(by_y, x * y)
+    np.testing.assert_array_equal(value, f(x, y))
+
+
+@pytest.mark.parametrize("f", CLIP.values(), ids=CLIP)
+def test_clip(f, x):
+    bounds = jnp.full(4, -1.0, jnp.float32), jnp.full(4, 0.5, jnp.float32)
+    with surrogate.override("jax", {"clip": slopes}):
+        value, pull = jax.vjp(f, x, *bounds)
+        found = pull(jnp.ones_like(x))
+    for got, expected in zip(found, (x * x, jnp.full(4, 3.0), jnp.full(4, 5.0)), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(value, jnp.clip(x, *bounds))
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: jnp.clip(x, -1.0, None), [0, 1, 1, 1]),
+        (lambda x: jnp.clip(x, None, 0.5), [1, 1, 1, 0]),
+        (lambda x: x.clip(max=0.5), [1, 1, 1, 0]),
+        (lambda x: x.clip(-1, 1), [0, 1, 1, 1]),
+        (lambda x: jnp.clip(x), [1, 1, 1, 1]),
+        (lambda x: lax.clamp(-0.5, x, 0.25), [0, 1, 1, 0]),
+        (lambda x: jnp.clip(x, x, 0.5), [1, 1, 1, 0]),
+    ],
+    ids=["no_upper", "no_lower", "method", "integers", "no_bounds", "ties", "traced_lower"],
+)
+def test_clip_with_bounds_that_are_numbers_or_missing(f, expected, x):
+    with surrogate.override("jax", {"clip": "closed", "sign": "zero"}):
+        jax.make_jaxpr(jnp.sign)(x)  # clip without bounds is no operation at all
+        np.testing.assert_array_equal(gradient_of(f)(x), expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "f", "expected"),
+    [
+        ("mod", lambda x: 2.0 % x, lambda x: -np.floor(2.0 / x)),
+        ("mod", lambda x: 2 % x, lambda x: -np.floor(2.0 / x)),
+        ("mod", lambda x: x % 2, np.ones_like),
+        ("mod", lambda x: np.float32(2) % x, lambda x: -np.floor(2.0 / x)),
+        ("floor_divide", lambda x: 2 // x, lambda x: -2.0 / (x * x)),
+        ("floor_divide", lambda x: x // 2.0, lambda x: np.full_like(x, 0.5)),
+        ("fmod", lambda x: jnp.fmod(x, 0.5), np.ones_like),
+        ("heaviside", lambda x: jnp.heaviside(jnp.zeros_like(x), x), np.ones_like),
+    ],
+    ids=["reflected_mod", "integer_mod", "mod_integer", "numpy_mod", "reflected_floor_divide", "floor_divide",
+         "fmod", "heaviside_values"],
+)
+def test_scalars_and_reflected_operators(op, f, expected, x):
+    with surrogate.override("jax", {op: surrogate.defaults("jax")[op]}):
+        np.testing.assert_array_equal(gradient_of(f)(x), expected(np.asarray(x)))
+
+
+@pytest.mark.parametrize("decimals", [1, 2, -1, 3])
+def test_round_with_decimals_is_evaluated_at_the_scaled_input(decimals, x):
+    f = functools.partial(jnp.round, decimals=decimals)
+    with surrogate.override("jax", {"round": square}):
+        y, pull = jax.vjp(f, x)
+        found = pull(jnp.ones_like(x))[0]
+        mapped = jax.vmap(jax.grad(f))(x)
+    expected = surrogate.reference.vjp("round", square, x, decimals=decimals)[0]
+    np.testing.assert_allclose(found, expected, rtol=3e-7)
+    np.testing.assert_array_equal(mapped, found)
+    np.testing.assert_array_equal(y, f(x))
+
+
+def test_round_to_too_many_decimals_is_refused():
+    with (
+        surrogate.override("jax", {"round": square}),
+        pytest.raises(surrogate.UnsupportedOpError, match="too many decimals|so many decimals"),
+    ):
+        jax.grad(lambda x: jnp.round(x, 60))(np.float32(1))
+
+
+def test_divmod_overrides_each_result_by_its_own_op(x):
+    def both(x):
+        quotient, rest = divmod(x, jnp.float32(2))
+        return quotient * 4 + rest
+
+    with surrogate.override("jax", {"mod": square}):
+        np.testing.assert_array_equal(gradient_of(both)(x), x * x)
+    with surrogate.override("jax", {"floor_divide": "identity", "mod": "identity"}):
+        np.testing.assert_array_equal(gradient_of(both)(x), [3.0] * 4)
+
+
+def test_modf_is_trunc_and_the_fmod_by_one(x):
+    both = lambda x: jnp.modf(x)[0] + 4 * jnp.modf(x)[1]  # noqa: E731
+    with surrogate.override("jax", {"trunc": "identity"}):
+        np.testing.assert_array_equal(gradient_of(both)(x), [5.0] * 4)
+    with surrogate.override("jax", {"fmod": planes}):
+        np.testing.assert_array_equal(gradient_of(both)(x), x * x)
+
+
+def test_hits_count_each_capture(x):
+    with surrogate.override("jax", {"sign": "identity", "mod": "exact"}) as active:
+        gradient_of(lambda x: jnp.sign(jnp.sign(x)) + x % 2)(x)
+    assert active.hits == {"sign": 2, "mod": 1}
