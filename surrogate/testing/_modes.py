@@ -77,7 +77,7 @@ FORWARD = (
 
 def _reverse_over_reverse(b: Backend, f: Function, i: int) -> Function:
     def slopes(*arguments: Array) -> tuple[Array, ...]:
-        *inputs, g, u = arguments
+        *inputs, g, u, _ = arguments
         return tuple(b.grad(lambda *xs: b.grad(f, xs, g)[1][i], inputs, u)[1])
 
     return slopes
@@ -85,8 +85,8 @@ def _reverse_over_reverse(b: Backend, f: Function, i: int) -> Function:
 
 def _forward_over_reverse(b: Backend, f: Function, i: int) -> Function:
     def slopes(*arguments: Array) -> tuple[Array, ...]:
-        *inputs, g, u = arguments
-        zeros = [u * 0.0 for _ in inputs]
+        *inputs, g, u, zero = arguments
+        zeros = [zero for _ in inputs]
         return tuple(
             b.jvp(lambda *xs: b.grad(f, xs, g)[1][i], inputs, [*zeros[:j], u, *zeros[j + 1 :]])[1]
             for j in range(len(inputs))
@@ -99,10 +99,10 @@ def _reverse_over_forward(b: Backend, f: Function, i: int) -> Function:
     """The gradient of the tangent by input ``i``; ``g`` scales that tangent."""
 
     def slopes(*arguments: Array) -> tuple[Array, ...]:
-        *inputs, g, u = arguments
+        *inputs, g, u, zero = arguments
 
         def tangent(*xs: Array) -> Array:
-            zeros = [g * 0.0 for _ in xs]
+            zeros = [zero for _ in xs]
             return b.jvp(f, xs, [*zeros[:i], g, *zeros[i + 1 :]])[1]
 
         return tuple(b.grad(tangent, inputs, u)[1])
@@ -114,8 +114,8 @@ def _reverse_over_forward(b: Backend, f: Function, i: int) -> Function:
 class SecondMode:
     """One way to a second derivative.
 
-    ``prepare(backend, f, i)`` gives ``(*inputs, g, u) -> slopes``: how the cotangent of input ``i``
-    (for ``g``) changes with each input, times ``u``.
+    ``prepare(backend, f, i)`` gives ``(*inputs, g, u, zero) -> slopes``: how the cotangent of input ``i``
+    (for ``g``) changes with each input, times ``u``. ``zero`` is an array of zeros.
     """
 
     name: str

@@ -11,7 +11,7 @@ import numpy as np
 
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
-from surrogate._listing import ops
+from surrogate._listing import op as op_of, ops
 from surrogate._partial import Kind
 from surrogate.testing import _compiled, _contract, _scope, _shapes, _values
 from surrogate.testing._cases import Case, cases
@@ -158,18 +158,24 @@ def _second_checks(backend: Backend, every: list[Case]) -> Iterator[Check]:
                 yield _at(_values.product, case, exact, mode)
 
 
+#: The shapes that tell most, where not all are tried.
+_FEW = ("scalar", "matrix", "matrix_vector")
+
+
 def _shape_checks(backend: Backend) -> Iterator[Check]:
+    eager, compiled = REVERSE[:2]
     for op in supported(backend):
         every = [case for case in cases(op) if case.main]
-        names = _shapes.UNARY if every and every[0].gradient.op.arity == 1 else tuple(_shapes.SHAPES)
+        names = _shapes.UNARY if op_of(op).arity == 1 else tuple(_shapes.SHAPES)
         for case in _kinds(every):
             for name in names:
-                for mode in _claimed(backend, REVERSE[:2]):
-                    if mode is REVERSE[0] or (case is every[0] and name in ("scalar", "matrix_vector")):
-                        yield _at(_shapes.shapes, case, _usual(backend), mode, name)
-            if "decimals" in case.gradient.op.attributes:
+                if case is every[0] or name in _FEW:
+                    yield _at(_shapes.shapes, case, _usual(backend), eager, name)
+                if case is every[0] and name in _FEW and compiled.needs <= backend.transforms:
+                    yield _at(_shapes.shapes, case, _usual(backend), compiled, name)
+            if "decimals" in op_of(op).attributes:
                 for places in (2, -1):
-                    yield _at(_shapes.decimals, case, _usual(backend), REVERSE[0], places)
+                    yield _at(_shapes.decimals, case, _usual(backend), eager, places)
         yield Check("integers", op, _shapes.integers, (op,), op=op)
 
 

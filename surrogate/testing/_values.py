@@ -133,7 +133,7 @@ def second(target: Target, case: Case, dtype: str, mode: SecondMode) -> None:
     arity = len(points.inputs)
     backend, wide = target.backend, points.wide()
     u = np.full(points.g.shape, 0.5)
-    given = target.put(*points.inputs, points.g, u.astype(points.g.dtype))
+    given = target.put(*points.inputs, points.g, u.astype(points.g.dtype), np.zeros_like(points.g))
     for i, name in enumerate(case.gradient.op.inputs):
         with target.rules({case.op: case.gradient}):
             found = [target.take(x) for x in mode.prepare(backend, target.op(case.op), i)(*given)]
@@ -165,7 +165,7 @@ def product(target: Target, case: Case, dtype: str, mode: SecondMode) -> None:
     bent = reference.second(case.op, case.gradient, *wide, g=g, t=unit)[0]
     expected = 2 * first + wide[0] * bent
     constants = target.put(*rest)
-    given = target.put(x, points.g, np.ones_like(points.g))
+    given = target.put(x, points.g, np.ones_like(points.g), np.zeros_like(points.g))
     with target.rules({case.op: case.gradient}):
         prepared = mode.prepare(target.backend, lambda v: call(v, *constants) * v, 0)
         got = target.take(prepared(*given)[0]).astype(np.float64)
