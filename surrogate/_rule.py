@@ -41,7 +41,7 @@ class Rule:
     to what uses the saved values.
     """
 
-    __slots__ = ("__weakref__", "_kept", "_partials", "decimals", "gradient")
+    __slots__ = ("__weakref__", "_kept", "_masks", "_partials", "decimals", "gradient")
 
     def __init__(self, gradient: Gradient, decimals: int = 0) -> None:
         self.gradient = gradient
@@ -50,6 +50,7 @@ class Rule:
         # asked for three times per call of an op: looked up, not computed
         choices = product((False, True), repeat=self.arity)
         self._kept = {wanted: _keeps(self._partials, wanted) for wanted in choices}
+        self._masks = {wanted: _masks(self._partials, wanted) for wanted in self._kept}
 
     @property
     def arity(self) -> int:
@@ -81,11 +82,8 @@ class Rule:
             return tuple(inputs[: self._reads])
         if kept is Kind.MASK:
             found = self._evaluate(xp, inputs)
-            return tuple(
-                value.mask if isinstance(value, Window) else value
-                for value, is_mask in zip(found, self._masks(needs), strict=True)
-                if is_mask
-            )
+            chosen = [found[position] for position in self._masks[self._wanted(needs)]]
+            return tuple([value.mask if isinstance(value, Window) else value for value in chosen])
         return ()
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
@@ -138,10 +136,6 @@ class Rule:
     def _wanted(self, needs: Needs) -> tuple[bool, ...]:
         return (True,) * self.arity if needs is None else tuple(needs)
 
-    def _masks(self, needs: Needs) -> tuple[bool, ...]:
-        wanted = self._wanted(needs)
-        return tuple(want and p.kind is Kind.MASK for p, want in zip(self._partials, wanted, strict=True))
-
     def _evaluate(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
         """The partial derivative by each input."""
         gradient, op = self.gradient, self.gradient.op
@@ -190,6 +184,12 @@ class Rule:
 def _keeps(partials: Sequence[Partial], wanted: Sequence[bool]) -> Kind:
     found = {p.kind for p, want in zip(partials, wanted, strict=True) if want}
     return next((kind for kind in (Kind.INPUTS, Kind.MASK) if kind in found), Kind.CONSTANT)
+
+
+def _masks(partials: Sequence[Partial], wanted: Sequence[bool]) -> tuple[int, ...]:
+    """The positions of the inputs whose derivative is a mask that must be kept."""
+    both = enumerate(zip(partials, wanted, strict=True))
+    return tuple(position for position, (p, want) in both if want and p.kind is Kind.MASK)
 
 
 def _is_bare_mask(value: Any, partial: Partial) -> bool:
