@@ -25,7 +25,7 @@ def breaks(right, *also):
     return add
 
 
-@breaks("vjp", "select", "shapes", "second", "product")
+@breaks("vjp", "select", "shapes", "decimals", "second", "product")
 class GradientDropped(Toy):
     """The cotangent of round is dropped: its native gradient comes back."""
 
@@ -58,7 +58,7 @@ class WrongQuadrant(Toy):
         return found
 
 
-@breaks("value", "shapes")
+@breaks("value", "shapes", "decimals")
 class OffByOneUlp(Toy):
     """The forward is one ulp too large, as of arithmetic like ``x + (f(x) - x)``."""
 
@@ -179,7 +179,7 @@ class MaskSavedAsFloat(Toy):
         return tuple(mask.astype(tape.unbox(primals[0]).dtype) for mask in saved)
 
 
-@breaks("value", "shapes")
+@breaks("value", "shapes", "decimals")
 class ReturnsTheInput(Toy):
     """value_and_grad gives the op's input in place of its output."""
 
@@ -205,6 +205,14 @@ class SilentForwardMode(Toy):
 
     def tangent(self, rule, saved, tangents, needs):
         return None if rule.upstream else super().tangent(rule, saved, tangents, needs)
+
+
+@breaks("decimals")
+class DecimalsIgnored(Toy):
+    """The formula of ``round(x, decimals)`` is evaluated at ``x``, not where ``round`` steps."""
+
+    def backward_rule(self, rule):
+        return rule.gradient.rule
 
 
 @breaks("integers")
