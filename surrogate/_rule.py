@@ -18,6 +18,7 @@ upstream gradient from turning into NaN where the window is closed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -41,11 +42,12 @@ class Rule:
     to what uses the saved values.
     """
 
-    __slots__ = ("__weakref__", "_kept", "_masks", "_partials", "decimals", "gradient")
+    __slots__ = ("__weakref__", "_call", "_kept", "_masks", "_partials", "decimals", "gradient")
 
     def __init__(self, gradient: Gradient, decimals: int = 0) -> None:
         self.gradient = gradient
         self.decimals = decimals
+        self._call = functools.partial(gradient.formula.function, **gradient.params)
         self._partials: tuple[Partial, ...] = probe(gradient, self._evaluate)
         # asked for three times per call of an op: looked up, not computed
         choices = product((False, True), repeat=self.arity)
@@ -82,8 +84,9 @@ class Rule:
             return tuple(inputs[: self._reads])
         if kept is Kind.MASK:
             found = self._evaluate(xp, inputs)
-            chosen = [found[position] for position in self._masks[self._wanted(needs)]]
-            return tuple([value.mask if isinstance(value, Window) else value for value in chosen])
+            if len(found) == 1:  # the common case is on every small op's way
+                return (_mask(found[0]),)
+            return tuple([_mask(found[position]) for position in self._masks[self._wanted(needs)]])
         return ()
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
@@ -95,13 +98,10 @@ class Rule:
             found = self._cotangents(xp, saved, g)
         else:
             wide = xp.widen(g) if self.kept(needs) is Kind.INPUTS else g
-            found = tuple(
-                None if value is None else apply(xp, value, wide) for value in self._restore(xp, saved, needs)
-            )
-        return tuple(
-            None if value is None or not want else xp.astype_like(value, g)
-            for value, want in zip(found, self._wanted(needs), strict=True)
-        )
+            restored = self._restore(xp, saved, needs)
+            found = tuple([None if value is None else apply(xp, value, wide) for value in restored])
+        both = zip(found, self._wanted(needs), strict=True)
+        return tuple([None if v is None or not want else xp.astype_like(v, g) for v, want in both])
 
     def jvp(
         self, xp: Any, saved: Sequence[Array], tangents: Sequence[Array | None], needs: Needs = None
@@ -138,8 +138,8 @@ class Rule:
 
     def _evaluate(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
         """The partial derivative by each input."""
-        gradient, op = self.gradient, self.gradient.op
-        result = gradient.formula.function(xp, *self._points(inputs), **gradient.params)
+        op = self.gradient.op
+        result = self._call(xp, *self._points(inputs))
         own = result if type(result) is tuple else (result,)
         if len(own) >= op.arity:
             return own
@@ -148,9 +148,8 @@ class Rule:
 
     def _cotangents(self, xp: Any, saved: Sequence[Array], g: Array) -> tuple[Any, ...]:
         """What an upstream formula returns; inputs it says nothing about get 0."""
-        gradient = self.gradient
         wide, points = xp.widen(g), self._points([xp.widen(x) for x in saved])
-        result = gradient.formula.function(xp, wide, *points, **gradient.params)
+        result = self._call(xp, wide, *points)
         own = result if type(result) is tuple else (result,)
         return own + tuple(xp.zeros_like(wide) for _ in range(self.arity - len(own)))
 
@@ -172,12 +171,14 @@ class Rule:
             )
         masks = iter(saved)
         return tuple(
-            None
-            if not want
-            else p.inside
-            if p.kind is Kind.CONSTANT
-            else Window(next(masks), p.inside, p.outside)
-            for p, want in zip(self._partials, wanted, strict=True)
+            [
+                None
+                if not want
+                else p.inside
+                if p.kind is Kind.CONSTANT
+                else Window(next(masks), p.inside, p.outside)
+                for p, want in zip(self._partials, wanted, strict=True)
+            ]
         )
 
 
@@ -190,6 +191,10 @@ def _masks(partials: Sequence[Partial], wanted: Sequence[bool]) -> tuple[int, ..
     """The positions of the inputs whose derivative is a mask that must be kept."""
     both = enumerate(zip(partials, wanted, strict=True))
     return tuple(position for position, (p, want) in both if want and p.kind is Kind.MASK)
+
+
+def _mask(value: Any) -> Array:
+    return value.mask if isinstance(value, Window) else value
 
 
 def _is_bare_mask(value: Any, partial: Partial) -> bool:
