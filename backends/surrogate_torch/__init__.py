@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 import surrogate
+from surrogate_torch import _checkpoint
 from surrogate_torch._backend import TorchBackend as TorchBackend
 
-__all__ = ["TorchBackend", "surrogate_backend"]
+__all__ = ["TorchBackend", "bind", "surrogate_backend"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @surrogate.hookimpl
 def surrogate_backend(name: str) -> surrogate.Backend | None:
     """The backend ``"torch"``."""
     return TorchBackend() if name == "torch" else None
+
+
+def bind(function: F) -> F:
+    """``function`` under the rules that are in force now, wherever and whenever it is called.
+
+    PyTorch's own checkpoints do this by themselves. It is for other code that runs a forward pass again
+    during the backward pass: there the override that was in force may be over.
+
+    Args:
+        function: any function.
+
+    Returns:
+        A function of the same arguments and results.
+    """
+    return cast(F, _checkpoint.bind(surrogate.load_backend("torch"), function))

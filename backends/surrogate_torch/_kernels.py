@@ -17,12 +17,13 @@ from surrogate_torch import _guards
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
 from surrogate_torch._numbers import as_tensors
-from surrogate_torch._scope import Scope, flags, untouched
+from surrogate_torch._scope import NONE, Scope, flags, untouched
 from surrogate_torch._shield import OWN
 from surrogate_torch._spellings import Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
 
+_graph_task = torch._C._current_graph_task_id
 _tracing = TracingContext.try_get
 _grad_enabled = torch.is_grad_enabled
 _in_transform = torch._C._are_functorch_transforms_active
@@ -33,19 +34,21 @@ _below_autograd = torch._C._AutoDispatchBelowAutograd
 def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of an op of one tensor."""
     op, overload, here, uses = spelling.op, spelling.overload, scope.here, OWN.get(spelling.op)
+    own_state, redispatch = scope.state, overload.redispatch
 
     def kernel(keys: Any, x: Any) -> Any:
-        state = here(op)
+        # what here() does for most calls, written out: a small op's time is spent in this function
+        state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
         if state is not None:
             gradient = state.rules.get(op)
             if _tracing() is not None:
                 _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
-                if not is_dense(x) and _needs((x,)):
+                if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and _needs((x,)):
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     state.captured(op)
-                    return SurrogateUnary.apply(overload, keys, gradient.rule, x)
+                    return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
                     state.captured(op)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))

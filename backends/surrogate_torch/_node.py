@@ -84,7 +84,7 @@ class _Node(_SingleLevelFunction):
     # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
-        return (ctx._autograd_function_id, hash(ctx.rule) & _INTEGER)
+        return (ctx._autograd_function_id, hash(ctx.rule.digest) & _INTEGER)
 
 
 class Surrogate(_Node):
@@ -147,14 +147,14 @@ class SurrogateUnary(_Node):
     """A node for an op of one tensor outside torch.func: the short way."""
 
     @staticmethod
-    def forward(ctx: Any, overload: Any, keys: Any, rule: Rule, x: Any) -> Any:
+    def forward(ctx: Any, redispatch: Any, keys: Any, rule: Rule, x: Any) -> Any:
         ctx.rule = rule
         with _below_autograd():
             saved = rule.save(xp, (x,), _ONE)
             if saved:
                 ctx.save_for_backward(*saved)
                 ctx.save_for_forward(*saved)
-            return overload.redispatch(keys & _after_autograd, x)
+            return redispatch(keys & _after_autograd, x)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -163,7 +163,7 @@ class SurrogateUnary(_Node):
             return None, None, None, ctx.rule.vjp(xp, saved, g, _ONE)[0]
 
     @staticmethod
-    def jvp(ctx: Any, _overload: None, _keys: None, _rule: None, tangent: Any) -> Any:
+    def jvp(ctx: Any, _redispatch: None, _keys: None, _rule: None, tangent: Any) -> Any:
         with untouched(), forward_ad._set_fwd_grad_enabled(False):
             return ctx.rule.jvp(xp, ctx.saved_tensors, (tangent,), _ONE)
 

@@ -18,10 +18,14 @@ _graph_task = torch._C._current_graph_task_id
 _ENGINE = _engine_run_backward.__code__
 
 
+#: No op.
+NONE: frozenset[str] = frozenset()
+
+
 class _Flags(threading.local):
     """What this thread is doing."""
 
-    native: Container[str] = frozenset()  # the ops that code of PyTorch, or a formula, is using for itself
+    native: Container[str] = NONE  # the ops that code of PyTorch, or a formula, is using for itself
     deferred = False  # running what will run again to be recorded
 
 
@@ -73,22 +77,22 @@ class Scope:
     """The rules in force where an op runs."""
 
     def __init__(self, backend: Backend) -> None:
-        self._state = backend.store.state
+        self.state = backend.store.state
 
     def here(self, op: str) -> State | None:
         """The state this op obeys; None for an op that is not the user's, which stays native.
 
         Called by kernels only, at most one frame of ours above the caller of the op.
         """
-        if op in flags.native:
+        if flags.native is not NONE and op in flags.native:
             return None
         if _graph_task() == -1:
-            return self._state()
+            return self.state()
         return self._in_backward(sys._getframe(1))
 
     def current(self) -> Any:
         """The rules that :meth:`here` would give, for a compiled frame's guard."""
-        return self._state().rules
+        return self.state().rules
 
     def _in_backward(self, frame: FrameType | None) -> State | None:
         """Ops that run while the engine does: a native node's own, or a hook's or recomputation's.
@@ -105,5 +109,5 @@ class Scope:
             frame = frame.f_back
         if frame is None and torch._C._is_key_in_tls("context"):
             # an engine thread: its own context is empty, torch keeps a copy of the caller's
-            return torch._C._get_obj_in_tls("context").copy().run(self._state)
-        return self._state()
+            return torch._C._get_obj_in_tls("context").copy().run(self.state)
+        return self.state()

@@ -16,11 +16,15 @@ import torch
 LARGE = 1 << 14
 
 
+def is_large(x: Any) -> bool:
+    """Whether a plain tensor is worth the test. (A compiler's stand-in is no plain tensor.)"""
+    return type(x) is torch.Tensor and x.numel() >= LARGE
+
+
 def can_select_fast(mask: Any, x: Any, y: Any) -> bool:
     """Whether ``where(mask, x, y)`` is "x or 0" of one dense shape, with nothing to record."""
     return (
-        mask.numel() >= LARGE
-        and type(x) is torch.Tensor
+        type(x) is torch.Tensor
         and type(y) is torch.Tensor
         and mask.device.type == "cpu"
         and not torch.is_grad_enabled()

@@ -1,0 +1,31 @@
+"""Processes with different rules share one cache on disk, and none gets another's gradient."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("disk_cache.py")
+
+
+def run(directory, spec, tag="", where="main"):
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), spec, tag, where],
+        env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_rules_and_the_users_own_tag_are_part_of_the_key(tmp_path):
+    off = run(tmp_path, "off")
+    through = run(tmp_path, "identity", where="thread")
+    again = run(tmp_path, "identity")
+    tagged = run(tmp_path, "identity", tag="mine")
+    assert off["gradient"] == [-1.0, -1.0, 1.0, 1.0]
+    assert through["gradient"] == again["gradient"] == tagged["gradient"] == [-3.0, -1.5, 1.5, 3.0]
+    assert [r["hit"] for r in (off, through, again, tagged)] == [0, 0, 1, 0]
+    assert [off["tag"], tagged["tag"]] == ["", "mine" + again["tag"]]

@@ -1,0 +1,92 @@
+"""What happens before and at the first override of a process."""
+
+import subprocess
+import sys
+
+import pytest
+
+PREAMBLE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import torch
+x = torch.tensor([-2.25, 0.375, 0.625], requires_grad=True)
+def gradient(f):
+    return torch.autograd.grad(f(x).sum(), x)[0].tolist()
+"""
+
+IMPORTED_ONLY = """
+before = [torch._C._dispatch_dump(f"aten::{name}") for name in ("sign", "abs", "clamp", "norm.Scalar")]
+import surrogate, surrogate_torch
+surrogate.defaults("torch")
+with surrogate.override("torch", {}):
+    gradient(torch.sign)
+assert before == [torch._C._dispatch_dump(f"aten::{name}") for name in ("sign", "abs", "clamp", "norm.Scalar")]
+assert "torch._dynamo" not in sys.modules
+"""
+
+COMPILED_BEFORE = """
+compiled = torch.compile(lambda x: torch.sign(x) * 3, backend="aot_eager", fullgraph=True)
+assert gradient(compiled) == [0.0] * 3
+import surrogate
+with surrogate.override("torch", {"sign": "identity"}):
+    assert gradient(compiled) == [3.0] * 3
+assert gradient(compiled) == [0.0] * 3
+"""
+
+SCRIPTED_BEFORE = """
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x).round() * 3.0
+scripted = torch.jit.script(Model())
+traced = torch.jit.trace(lambda x: x.floor() * 3.0, x.detach())
+for _ in range(4):
+    gradient(scripted), gradient(traced)
+import surrogate
+for _ in range(3):
+    with surrogate.override("torch", {"relu": "identity", "round": "identity", "floor": "identity"}):
+        assert gradient(scripted) == gradient(traced) == [3.0] * 3
+    assert gradient(scripted) == gradient(traced) == [0.0] * 3
+"""
+
+FIRST_INSIDE_A_COMPILED_FUNCTION = """
+import surrogate
+def f(x):
+    with surrogate.override("torch", {"sign": "identity"}):
+        return torch.sign(x) * 3
+compiled = torch.compile(f, backend="aot_eager")
+assert [gradient(compiled), gradient(compiled)] == [[3.0] * 3] * 2
+"""
+
+COMPILER_NOT_LOADED = """
+import surrogate
+with surrogate.override("torch", {"sign": "identity"}):
+    assert gradient(torch.sign) == [1.0] * 3
+assert "torch._dynamo" not in sys.modules
+"""
+
+FORKED = """
+import os, surrogate
+surrogate.use("torch", {"sign": "identity"})
+assert gradient(torch.sign) == [1.0] * 3
+child = os.fork()
+if child == 0:
+    os._exit(0 if gradient(torch.sign) == [1.0] * 3 else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+STORIES = {
+    "importing changes nothing": IMPORTED_ONLY,
+    "compiled before": COMPILED_BEFORE,
+    "scripted before": SCRIPTED_BEFORE,
+    "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
+    "the compiler is not loaded": COMPILER_NOT_LOADED,
+    "a forked child": FORKED,
+}
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_in_a_process_of_its_own(story, tmp_path):
+    script = tmp_path / "story.py"  # a file: TorchScript reads the source
+    script.write_text(PREAMBLE + story)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
