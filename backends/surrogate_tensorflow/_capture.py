@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -10,9 +10,9 @@ import tensorflow as tf
 import surrogate
 from surrogate_tensorflow import _namespace as xp
 from surrogate_tensorflow._recording import unrecorded
+from surrogate_tensorflow._scope import Pause
 
 Tensor = Any
-Pause = Callable[[], Any]
 
 
 class Capture:
@@ -31,17 +31,16 @@ class Capture:
         self, rule: surrogate.Rule, inputs: Sequence[Tensor], needs: tuple[bool, ...], pause: Pause
     ) -> None:
         self.rule, self.needs, self._pause = rule, needs, pause
-        if rule.kept(needs) is surrogate.Kind.MASK:
-            with pause(), unrecorded():
-                self._saved = rule.save(xp, inputs, needs)
-        else:
+        if len(inputs) == 1 and rule.kept(needs) is not surrogate.Kind.MASK:  # nothing is computed
+            self._saved, self._shapes = rule.save(xp, inputs, needs), ()
+            return
+        with pause, unrecorded():
             self._saved = rule.save(xp, inputs, needs)
-        with pause(), unrecorded():
             self._shapes = () if len(inputs) == 1 else tuple(map(_shape, inputs))
 
     def backward(self, g: Tensor) -> list[Tensor | None]:
         """One cotangent per input, of the input's shape; None where it is not needed."""
-        with self._pause():
+        with self._pause:
             found = self.rule.vjp(xp, self._saved, g, self.needs)
             if not self._shapes:
                 return list(found)
@@ -56,7 +55,7 @@ class Capture:
         Raises:
             ForwardModeError: the rule depends on the upstream gradient.
         """
-        with self._pause():
+        with self._pause:
             return [self.rule.jvp(xp, self._saved, tangents, self.needs)]
 
 

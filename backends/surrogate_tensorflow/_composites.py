@@ -69,9 +69,7 @@ class Unit:
         if scope.paused:
             return native(*args, **kwargs)
         here = scope.here()
-        inside = (
-            scope.exactly(Situation(scope.nothing.state, here.types)) if here.types else scope.paused_block()
-        )
+        inside = scope.exactly(Situation(scope.nothing.state, here.types)) if here.types else scope.pause
         with inside:
             return native(*args, **kwargs)
 
@@ -112,7 +110,7 @@ class Unit:
         if gradient is None:
             return self.native(native)
         eager = tf.executing_eagerly()
-        with self._backend.scope.paused_block(), unrecorded():
+        with self._backend.scope.pause, unrecorded():
             value = native()
         if not (tf.is_tensor(value) and value.dtype.is_floating):
             return self.native(native)
@@ -137,7 +135,7 @@ class Unit:
     ) -> Tensor:
         """Put the value through a node that carries the rule and has all inputs at hand."""
         inputs = [_with_rank(x, value.shape.rank) for x in inputs]
-        with self._backend.scope.paused_block(), unrecorded():
+        with self._backend.scope.pause, unrecorded():
             carried = tf.identity_n([value, *inputs])
         node = carried[0].op
         _graph.mark(self._backend, node, op, rule, here.state, needs)

@@ -91,6 +91,6 @@ def attach(
     needs: tuple[bool, ...],
 ) -> None:
     """Record an op under a rule and count it."""
-    capture = Capture(rule, inputs, needs, backend.scope.paused_block)
+    capture = Capture(rule, inputs, needs, backend.scope.pause)
     record(op_type, outputs, inputs, capture.backward, lambda *t: capture.forward(t))
     state.captured(op)

@@ -92,7 +92,7 @@ def capture_of(backend: TensorFlowBackend, node: Node) -> Capture | None:
         if name.startswith(_names.PREFIX):  # copied or loaded: only the name came along
             inputs = _operands(node)
             needs = (True,) * len(inputs)
-            capture = Capture(_names.rule_of(name), inputs, needs, backend.scope.paused_block)
+            capture = Capture(_names.rule_of(name), inputs, needs, backend.scope.pause)
     return capture
 
 
@@ -106,7 +106,7 @@ def mark(
 ) -> None:
     """Write a rule on a node and count it."""
     node._set_attr(_MARK, AttrValue(s=_names.name_of(rule).encode()))
-    node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.paused_block)
+    node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.pause)
     state.captured(op)
 
 

@@ -74,7 +74,7 @@ def _make_eager_gradient_function(backend: TensorFlowBackend) -> Any:
     def gradient_function(*args: Any) -> Any:
         if not scope.alive:
             return native(*args)
-        with scope.paused_block():
+        with scope.pause:
             return native(*args)
 
     return gradient_function

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from surrogate_tensorflow import _hooks
@@ -11,20 +10,22 @@ from surrogate_tensorflow import _hooks
 Tensor = Any
 
 
-@contextmanager
-def unrecorded() -> Iterator[None]:
+class unrecorded:  # noqa: N801 (a context manager, and a hot one: no generator)
     """Run a block that no tape and no accumulator of this thread sees.
 
     What is kept for backward must not itself be recorded: the tape would keep its inputs.
     """
-    if _hooks.tape_is_stopped.native():
-        yield
-        return
-    _hooks.stop_tapes.native()
-    try:
-        yield
-    finally:
-        _hooks.restart_tapes.native()
+
+    __slots__ = ("_stopped",)
+
+    def __enter__(self) -> None:
+        self._stopped = _hooks.tape_is_stopped.native()
+        if not self._stopped:
+            _hooks.stop_tapes.native()
+
+    def __exit__(self, *_: object) -> None:
+        if not self._stopped:
+            _hooks.restart_tapes.native()
 
 
 def wanted(inputs: Sequence[Tensor]) -> tuple[bool, ...]:

@@ -42,8 +42,16 @@ class Situation(NamedTuple):
         return f"{self.state.rules.digest}{sorted(self.types.items()) if self.types else ''}"
 
 
-class _Paused(threading.local):
+class Pause(threading.local):
+    """A context in which nothing is in force, in this thread; may be entered again inside itself."""
+
     depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
 
 
 class _Token:
@@ -62,6 +70,7 @@ class Scope:
 
     Attributes:
         alive: whether anything is in force anywhere in the process.
+        pause: the context in which a rule's own functions and native gradients run.
         nothing: the situation in which everything is native.
     """
 
@@ -69,8 +78,8 @@ class Scope:
         self._backend = backend
         self._changed = changed
         self.alive = False
+        self.pause = Pause()
         self._lock = threading.RLock()
-        self._paused = _Paused()
         self._process = False
         self._tokens: set[weakref.ref[_Token]] = set()
         self._rules_token: contextvars.ContextVar[_Token | None] = contextvars.ContextVar(
@@ -86,11 +95,11 @@ class Scope:
     @property
     def paused(self) -> bool:
         """Whether a rule's own function or a native gradient runs in this thread."""
-        return self._paused.depth > 0
+        return self.pause.depth > 0
 
     def here(self) -> Situation:
         """What is in force here; nothing while paused."""
-        if self._paused.depth:
+        if self.pause.depth:
             return self.nothing
         return Situation(self._backend.state(), self._types.get()[0])
 
@@ -115,23 +124,14 @@ class Scope:
             self._types.set(before)
 
     @contextmanager
-    def paused_block(self) -> Iterator[None]:
-        """Run a block in which nothing is in force, in this thread."""
-        self._paused.depth += 1
-        try:
-            yield
-        finally:
-            self._paused.depth -= 1
-
-    @contextmanager
     def exactly(self, situation: Situation) -> Iterator[None]:
         """Run a block under what another place in the program obeys."""
-        depth, self._paused.depth = self._paused.depth, 0
+        depth, self.pause.depth = self.pause.depth, 0
         try:
             with self._backend.exactly(situation.state), self.types_in_force(situation.types):
                 yield
         finally:
-            self._paused.depth = depth
+            self.pause.depth = depth
 
     def bound(self, situation: Situation, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, run under ``situation`` wherever it is called."""
@@ -140,7 +140,7 @@ class Scope:
             if not self.alive and situation.empty:
                 return function(*args, **kwargs)
             if situation.empty:
-                with self.paused_block():
+                with self.pause:
                     return function(*args, **kwargs)
             with self.exactly(situation):
                 return function(*args, **kwargs)
