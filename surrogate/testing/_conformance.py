@@ -130,7 +130,10 @@ def _missing(cls: type[Conformance]) -> str | None:
 
     Raises:
         MissingFrameworkError: it is not allowed.
+        TypeError: the class names no backend.
     """
+    if not hasattr(cls, "backend"):
+        raise TypeError(f"{cls.__name__} names no backend: write backend = 'name' in its body.")
     try:
         load_backend(cls.backend)
     except MissingFrameworkError as error:

@@ -23,7 +23,14 @@ from surrogate.testing._report import Report, Result, report
 FORMAT = 1
 #: Where checks that belong to no op, or no mode, stand.
 ANY = "(any)"
-MARKS = {"passed": "ok", "failed": "FAIL", "expected": "known", "not claimed": "-", "nothing": "."}
+MARKS = {
+    "passed": "ok",
+    "failed": "FAIL",
+    "expected": "known",
+    "not claimed": "-",
+    "unsupported": "no",
+    "nothing": ".",
+}
 
 
 def matrix(reports: Iterable[Report], agreeing: Iterable[Agreement] = ()) -> dict[str, Any]:
@@ -31,8 +38,9 @@ def matrix(reports: Iterable[Report], agreeing: Iterable[Agreement] = ()) -> dic
 
     Keys: ``format``, ``date``, ``python``, ``numpy``, ``platform``; ``backends``: name -> versions,
     claims, counts, ``ok``; ``ops`` and ``modes`` in reading order; ``cells``: one per op, backend and
-    mode, with ``status`` (``passed``, ``failed``, ``expected``, ``not claimed``, ``nothing``), counts, and
-    ``failures`` with their numbers; ``agreement``: one per op, mode and pair of backends.
+    mode, with counts, ``failures`` with their numbers, and ``status``: ``passed``, ``failed``,
+    ``expected``, ``not claimed``, ``unsupported`` (the backend refuses the op) or ``nothing``;
+    ``agreement``: one per op, mode and pair of backends.
     """
     given = list(reports)
     modes = _modes(given)
@@ -140,7 +148,7 @@ def _cell(one: Report, op: str, mode: str, results: list[Result]) -> dict[str, A
         "op": op,
         "backend": one.backend,
         "mode": mode,
-        "status": _status(one, op, mode, counts),
+        "status": _status(one, mode, counts),
         "checks": len(results),
         "counts": dict(counts),
         "failures": [
@@ -159,10 +167,12 @@ def _cell(one: Report, op: str, mode: str, results: list[Result]) -> dict[str, A
     }
 
 
-def _status(one: Report, op: str, mode: str, counts: Mapping[Any, int]) -> str:
+def _status(one: Report, mode: str, counts: Mapping[Any, int]) -> str:
     if not counts:
         needs = {m.name: m.needs for m in (*REVERSE, *FORWARD, *SECOND)}.get(mode, frozenset())
         return "nothing" if needs <= set(one.claims) else "not claimed"
     if counts.get("failed") or counts.get("unexpected pass"):
         return "failed"
+    if mode == "unsupported":
+        return "unsupported"  # and use() says so: that is what was checked
     return "expected" if counts.get("expected failure") else "passed"

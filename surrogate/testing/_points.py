@@ -84,7 +84,8 @@ def abscissae(case: Case, dtype: str) -> list[float]:
         for edge in (corner, -corner):
             # a window's edge is a tie only where the dtype has that number; its neighbours never are
             found += [*([edge] if represents(dtype, edge) else []), *neighbours(dtype, edge)]
-    return [float(np.asarray(x).astype(numpy_dtype(dtype))) for x in found]
+    exact = [float(np.asarray(x).astype(numpy_dtype(dtype))) for x in found]
+    return list({repr(x): x for x in exact}.values())  # each once; 0.0 and -0.0 are two
 
 
 def operands(op: str, arity: int) -> tuple[tuple[float, ...], ...]:

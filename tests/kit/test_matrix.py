@@ -56,6 +56,13 @@ def test_cell_of_what_is_not_claimed_is_not_passed(data):
     assert cell(data, "second", "forward")["status"] == "passed"
 
 
+def test_cell_of_an_unsupported_op_is_not_passed():
+    backend = Second()
+    backend.ops = Second.ops - {"relu6"}
+    found = matrix([check_backend(backend, promises=["unsupported"])])
+    assert cell(found, "second", "unsupported", "relu6")["status"] == "unsupported"
+
+
 def test_backends_of_one_arithmetic_agree_to_the_last_bit(data):
     found = [a for a in data["agreement"] if a["backends"] == ["second", "toy"]]
     assert {a["mode"] for a in found} == {"eager", "forward"}
