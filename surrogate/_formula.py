@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import types
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 from surrogate._digest import digest
 from surrogate._errors import FormulaError
+from surrogate._fingerprint import fingerprint
 from surrogate._op import Op
 from surrogate._parameters import Parameter, read_parameters
 
@@ -52,7 +52,8 @@ class Formula:
         function = inspect.unwrap(self.function)
         code = getattr(function, "__code__", None)
         place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-        return f"{function.__module__}.{function.__qualname__}{place}"
+        name = getattr(function, "__qualname__", type(function).__qualname__)  # an object has none
+        return f"{function.__module__}.{name}{place}"
 
     @property
     def doc(self) -> str:
@@ -63,13 +64,12 @@ class Formula:
     def version(self) -> str:
         """A digest of the code, equal in every process that runs the same code.
 
-        A function that was never registered, or that closes over values, gets a version
-        unique to this process: nothing on disk may be taken for it.
+        A function that was never registered, or whose behaviour cannot all be read off its code (it closes
+        over values, is an object with state, reads a global list), gets a version unique to this
+        process: neither a gradient in memory nor anything on disk may be taken for it.
         """
-        function = inspect.unwrap(self.function)
-        if self.name is None or getattr(function, "__closure__", None):
-            return _process_unique(function)
-        return digest(_fingerprint(function, set()))
+        code = None if self.name is None else fingerprint(self.function)
+        return _process_unique(self.function) if code is None else digest(repr((self.upstream, code)))
 
 
 def read_formula(op: Op, function: object, *, name: str | None, upstream: bool | None) -> Formula:
@@ -120,32 +120,3 @@ def _process_unique(function: Function) -> str:
         return _unique.setdefault(function, fresh)
     except TypeError:  # a callable that cannot be weakly referenced
         return fresh
-
-
-def _fingerprint(value: object, seen: set[int]) -> str:
-    """Text that changes whenever the behaviour written in ``value`` does."""
-    if isinstance(value, types.FunctionType):
-        if id(value) in seen:
-            return value.__qualname__
-        seen.add(id(value))
-        defaults = sorted((value.__kwdefaults__ or {}).items())
-        helpers = [
-            (name, _fingerprint(value.__globals__[name], seen))
-            for name in sorted(_names(value.__code__))
-            if name in value.__globals__
-        ]
-        return repr((_fingerprint(value.__code__, seen), defaults, helpers))
-    if isinstance(value, types.CodeType):
-        # line numbers may move without changing a result: neither they nor the file's name count
-        constants = [_fingerprint(constant, seen) for constant in value.co_consts]
-        return repr((value.co_code.hex(), constants, value.co_names, value.co_varnames))
-    if isinstance(value, int | float | complex | bytes | tuple | frozenset | type(None)):
-        return repr(value)
-    if isinstance(value, str):
-        return repr(value)
-    return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__qualname__))
-
-
-def _names(code: types.CodeType) -> set[str]:
-    nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    return set(code.co_names).union(*(_names(inner) for inner in nested))

@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 from surrogate._errors import (
@@ -294,6 +295,10 @@ def _redefines(new: Formula, old: Formula) -> bool:
     if new.version == old.version:
         return True
     f, g = inspect.unwrap(new.function), inspect.unwrap(old.function)
+    if not isinstance(f, FunctionType) or not isinstance(g, FunctionType):
+        return new.function is old.function  # of objects, equal ones may behave otherwise
+    if f is g:
+        return (new.function is old.function) and new.upstream == old.upstream  # else wrapped otherwise
     if (f.__module__, f.__qualname__) != (g.__module__, g.__qualname__) or "<locals>" in f.__qualname__:
         return False
     after, before = getattr(f, "__code__", None), getattr(g, "__code__", None)
