@@ -71,10 +71,18 @@ class Parameter:
             raise ParameterError(
                 f"{owner}: {self.name} must be a number, not {value!r} ({type(value).__name__})."
             )
-        number = float(value)
+        number = as_float(value)
         if not math.isfinite(number) or number not in self.range:
             raise ParameterError(f"{owner}: {self.name} must be {self.range}, not {number:g}.")
         return number + 0.0  # one identity for both zeros: -0.0 == 0.0, but their digests would differ
+
+
+def as_float(value: Any) -> float:
+    """``value`` as a float, infinite where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:  # integers and fractions have no largest
+        return math.inf if value > 0 else -math.inf
 
 
 def read_parameters(function: Callable[..., Any], owner: str) -> dict[str, Parameter]:

@@ -10,6 +10,7 @@ whose arrays are NumPy's can take as its own.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ def forward(op: str, *inputs: npt.ArrayLike, **attributes: Any) -> Array:
 
     Raises:
         UnknownOpError: no op has this name.
-        TypeError: the wrong number of inputs, or an attribute the op does not have.
+        TypeError: the wrong number of inputs, inputs that are not real numbers, or an attribute the op
+            does not have.
     """
     known = registry.op(op)
     arrays = _arrays(known, inputs, attributes)
@@ -136,7 +138,16 @@ def _arrays(op: Op, inputs: tuple[npt.ArrayLike, ...], attributes: dict[str, Any
         if name not in op.attributes:
             known = ", ".join(op.attributes) or "none"
             raise TypeError(f"{op.name} has no attribute {name!r}; it has: {known}.")
-    return [np.asarray(x, dtype=np.float64) for x in inputs]
+    if "decimals" in attributes:
+        operator.index(attributes["decimals"])  # an integer, or a TypeError that says so
+    return [_real(x) for x in inputs]
+
+
+def _real(x: npt.ArrayLike) -> Array:
+    array = np.asarray(x)
+    if array.dtype.kind in "cUS":
+        raise TypeError(f"the reference is for real numbers, not {array.dtype}.")
+    return array.astype(np.float64)
 
 
 def _tangents(t: Any, arrays: list[Array]) -> list[Array]:

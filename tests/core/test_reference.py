@@ -144,3 +144,15 @@ def test_unknown_names_raise_the_cores_errors():
         reference.forward("sgin", 1.0)
     with pytest.raises(surrogate.UnknownGradientError):
         reference.vjp("sign", "hardtan", 1.0)
+
+
+@pytest.mark.parametrize("x", [np.array([1j]), ["1.5"], np.array([b"1"])], ids=["complex", "str", "bytes"])
+def test_what_is_not_real_is_refused(x):
+    with pytest.raises(TypeError, match="real numbers"):
+        surrogate.reference.vjp("sign", "identity", x)
+
+
+@pytest.mark.parametrize("decimals", [1.5, "2", None])
+def test_decimals_are_an_integer(decimals):
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        surrogate.reference.vjp("round", "identity", 1.0, decimals=decimals)
