@@ -18,11 +18,13 @@ def decorate(store: Store, layer: Layer, function: F) -> F:
     """``function`` with every call of it inside ``layer``."""
     if not callable(function):
         raise SpecError(f"override(...) decorates a function, not {function!r}.")
-    if inspect.isasyncgenfunction(function):
+    if inspect.isclass(function):
         raise SpecError(
-            f"{function!r} is an asynchronous generator, which is resumed from many places: "
-            "write 'with surrogate.override(...)' around the computation inside it."
+            f"override(...) decorates a function, not the class {function.__qualname__}: only making an "
+            "instance would run inside. Decorate its methods."
         )
+    if inspect.isasyncgenfunction(function):
+        raise _asynchronous(function)
 
     @contextmanager
     def inside() -> Iterator[None]:
@@ -49,10 +51,34 @@ def decorate(store: Store, layer: Layer, function: F) -> F:
 
         def plain(*args: Any, **kwargs: Any) -> Any:
             with inside():
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            return _later(result, inside)
 
         wrapper = plain
     return cast(F, functools.wraps(function)(wrapper))
+
+
+def _asynchronous(what: object) -> SpecError:
+    return SpecError(
+        f"{what!r} is an asynchronous generator, which is resumed from many places: "
+        "write 'with surrogate.override(...)' around the computation inside it."
+    )
+
+
+def _later(result: Any, inside: Callable[[], Any]) -> Any:
+    """What a plain function returned; if that is a body which has not run yet, it will run inside."""
+    if inspect.iscoroutine(result):
+
+        async def finish() -> Any:
+            with inside():
+                return await result
+
+        return finish()
+    if inspect.isgenerator(result) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
+        return _step(result, inside)
+    if inspect.isasyncgen(result):
+        raise _asynchronous(result)
+    return result
 
 
 def _step(generator: Generator[Any, Any, Any], inside: Callable[[], Any]) -> Generator[Any, Any, Any]:

@@ -89,7 +89,11 @@ class ProcessOverride(Override):
         with self._backend.store.lock:
             alive, self._alive = self._alive, False
         if alive:
-            self._backend.store.uninstall(self._layer)
+            try:
+                self._backend.store.uninstall(self._layer)
+            except BaseException:
+                self._alive = True  # still in force: it can be undone again
+                raise
             if warn:
                 self._warn_if_unused(stacklevel)
 
@@ -129,7 +133,11 @@ class ScopedOverride(Override):
             here = [entry for entry in self._entered if store.holds(entry)]
             entry = (here or self._entered)[-1]
             self._entered.remove(entry)
-        store.pop(entry)
+        try:
+            store.pop(entry)
+        except BaseException:
+            self._entered.append(entry)  # still in force: it can be left again
+            raise
         if kind is None:
             self._warn_if_unused(stacklevel=2)
 
@@ -232,5 +240,7 @@ def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | N
                 f"the backend {backend.name!r} cannot override {op.name!r}: {reason}. "
                 f"It can: {', '.join(sorted(backend.ops))}."
             )
-        found[op.name] = None if spec == NATIVE else registry.gradient(op.name, spec)
+        found[op.name] = (
+            None if isinstance(spec, str) and spec == NATIVE else registry.gradient(op.name, spec)
+        )
     return found
