@@ -40,16 +40,30 @@ def install(backend: surrogate.Backend) -> None:
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
-    """The state an op obeys here; None where nothing is in force or no gradient can be recorded."""
+    """What may concern an op here; None where no rule is in force or no gradient can be recorded."""
     if suspended():
         return None
     state = backend.state()
     if not state.rules and in_keys() is None:
         return None
-    if not any(isinstance(x, jax.core.Tracer) for x in args):
-        return None
+    return state if any(isinstance(x, jax.core.Tracer) for x in args) else None
+
+
+def _captures(
+    state: surrogate.State, ops: Sequence[str], frame: FrameType, is_call: Callable[[Origin], bool]
+) -> bool:
+    """Whether a call of these ops is the user's and a rule is in force for one of them.
+
+    Raises:
+        ScopeError: JAX's keys say otherwise, see :func:`agree`.
+    """
+    said = in_keys() or ()
+    if not any(op in state.rules or op in said for op in ops):
+        return False
+    if not is_call(origin(frame)) or in_pallas_kernel(frame):
+        return False
     agree(state)
-    return state if state.rules else None
+    return any(op in state.rules for op in ops)
 
 
 # -- one hook per kind of spelling ------------------------------------------------------------------
@@ -61,7 +75,7 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
         if state is not None:
             source = params["jaxpr"].jaxpr.debug_info.func_src_info
             ops = spellings.ops_of_jit(params["name"], source)
-            if any(op in state.rules for op in ops) and _by_user(sys._getframe(1), _is_jit_call):
+            if ops and _captures(state, ops, sys._getframe(1), _is_jit_call):
                 spelled = spellings.read_jit(args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
@@ -80,7 +94,7 @@ def _lax_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
         state = _in_force(backend, args)
         if state is not None:
             refuse(state, sys._getframe(1))
-            if op in state.rules and _by_user(sys._getframe(1), is_lax_call):
+            if _captures(state, (op,), sys._getframe(1), is_lax_call):
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
@@ -106,9 +120,9 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         operands = (*args, *kwargs.values())
         state = _in_force(backend, operands)
-        if state is not None and spellings.NN[name] in state.rules:
+        if state is not None and _captures(state, (spellings.NN[name],), sys._getframe(1), _is_direct):
             spelled = spellings.read_nn(name, operands)
-            if spelled is not None and _by_user(sys._getframe(1), _is_direct):
+            if spelled is not None:
                 return _replace(state, spelled, list)[0]
         return native.__call__(self, *args, **kwargs)
 
@@ -140,13 +154,6 @@ def _vary_together(operands: Sequence[Any]) -> Sequence[Any]:
     axes = [varying_axes(x) for x in operands]
     together = frozenset().union(*axes)
     return [x if own == together else vary(x, together - own) for x, own in zip(operands, axes, strict=True)]
-
-
-# -- who called -------------------------------------------------------------------------------------
-
-
-def _by_user(frame: FrameType, is_call: Callable[[Origin], bool]) -> bool:
-    return is_call(origin(frame)) and not in_pallas_kernel(frame)
 
 
 def _is_jit_call(found: Origin) -> bool:

@@ -39,8 +39,7 @@ def _aval(*operands: Any, call: Call) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _native_aval(native: Any, avals: tuple[Any, ...]) -> Any:
-    found = jax.make_jaxpr(native)(*avals).out_avals[0]
-    return found.update(weak_type=all(aval.weak_type for aval in avals))
+    return jax.make_jaxpr(native)(*avals).out_avals[0]
 
 
 def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tuple[Any, Any]:
@@ -51,7 +50,8 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
         return y, jnp.zeros_like(y)
     needs = call.needs(moving)
     with suspend():
-        saved = call.rule.save(xp, call.inputs(primals), needs)
+        points = [x if x.dtype == y.dtype else lax.convert_element_type(x, y.dtype) for x in primals]
+        saved = call.rule.save(xp, call.inputs(points), needs)
         moved = [_spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if not isinstance(x, float)]
     numbers = tuple(x if isinstance(x, float) else None for x in saved)

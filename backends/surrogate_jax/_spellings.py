@@ -41,7 +41,7 @@ class Spelled:
     """A call that spells one op, or several in one function (``divmod``).
 
     Attributes:
-        operands: in the order of the op's inputs, of the result's dtype; their shapes broadcast.
+        operands: in the order of the op's inputs, of the result's dtype or integers; their shapes broadcast.
         pieces: one for each result.
     """
 
@@ -123,6 +123,8 @@ def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
             ],
         )
     decimals = _decimals(jaxpr.jaxpr) if name in ("round", "around") else 0
+    if decimals is None:
+        return None
     static = (("decimals", decimals),) if decimals else ()
     native = Native("jnp", name, static=static)
     return Spelled(operands, [Piece(JNP[name], native, (None,) * len(operands), decimals)])
@@ -158,25 +160,38 @@ def _read_clip(args: Sequence[Any], names: Sequence[str], dtype: Any) -> Spelled
     return Spelled([given[name] for name in present], [Piece("clip", native, numbers)])
 
 
-def _decimals(jaxpr: Any) -> int:
-    """``decimals`` of ``jnp.round``: it multiplies by 10**decimals, a constant in its jaxpr."""
+def _decimals(jaxpr: Any) -> int | None:
+    """``decimals`` of ``jnp.round``: it multiplies by 10**decimals, a constant in its jaxpr.
+
+    None where JAX rounds nothing, because the dtype has no such decimals.
+    """
     for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "mul":
+        name = eqn.primitive.name
+        if name == "mul":
             factor = float(eqn.invars[1].val)
-            if not 0 < factor < math.inf:
-                raise surrogate.UnsupportedOpError(
-                    "the backend 'jax' cannot override jnp.round with so many decimals: the scale "
-                    f"10**decimals is {factor} in this dtype."
-                )
-            return round(math.log10(factor))
-        if eqn.primitive.name == "jit":
+            if 0 < factor < math.inf:
+                return round(math.log10(factor))
+            raise surrogate.UnsupportedOpError(
+                "the backend 'jax' cannot override jnp.round with so many decimals: their scale is "
+                f"{factor} in this dtype."
+            )
+        if name == "jit":
             return _decimals(eqn.params["jaxpr"].jaxpr)
-    return 0
+        if name == "round":
+            return 0
+    return None
 
 
 def _in_dtype(args: Sequence[Any], dtype: Any) -> list[Any]:
-    """The operands in the result's dtype. One that has it already keeps its weak type."""
-    return [x if jnp.result_type(x) == dtype else lax.convert_element_type(x, dtype) for x in args]
+    """The operands with the floating ones in the result's dtype.
+
+    One that has it already keeps its weak type. Integers stay as they are: the native function
+    promotes them, and they have no derivative.
+    """
+    return [
+        lax.convert_element_type(x, dtype) if _is_real(have := jnp.result_type(x)) and have != dtype else x
+        for x in args
+    ]
 
 
 def _is_real(dtype: Any) -> bool:

@@ -14,10 +14,15 @@ GRID = jnp.arange(16.0).reshape(4, 4) ** 2
 MATRIX = jnp.asarray([[2.0, 1.0, 0.0], [0.5, -3.0, 1.0], [0.0, 0.25, 1.5]])
 POINTS = jnp.asarray([-1.75, -0.5, 0.25, 1.5])
 
+
+def passes(xp, x):
+    return 1.0
+
+
 #: Straight through everything that JAX uses inside.
-EVERYTHING = dict.fromkeys(("sign", "floor", "ceil", "round", "abs", "clip", "relu"), "identity") | {
-    "mod": "identity", "fmod": "identity", "floor_divide": "identity", "trunc": "identity"
-}
+EVERYTHING = dict.fromkeys(
+    ("sign", "floor", "ceil", "round", "trunc", "abs", "clip", "relu", "mod", "fmod", "floor_divide"), passes
+)
 
 COMPOSITES = {
     "percentile": gradient_of(lambda x: jnp.percentile(x, jnp.asarray([30.0, 70.0]))),
@@ -42,7 +47,9 @@ COMPOSITES = {
     "var_of_image": gradient_of(lambda x: jax.image.resize(x.reshape(2, 2), (3, 5), "linear")),
     "logdet_cholesky": lambda x: jax.grad(lambda m: jnp.linalg.slogdet(m @ m.T)[1])(MATRIX),
     "expm": lambda x: jax.grad(lambda m: jax.scipy.linalg.expm(m).sum())(MATRIX),
-    "random_uniform_bounds": gradient_of(lambda x: jax.random.uniform(jax.random.key(0), (4,), minval=x, maxval=9.0)),
+    "random_uniform_bounds": gradient_of(
+        lambda x: jax.random.uniform(jax.random.key(0), (4,), minval=x, maxval=9.0)
+    ),
 }
 
 #: Rules that JAX's own derivative of an op would run into, if it were taken for the user's.
@@ -68,7 +75,7 @@ def test_composites_are_native(f, wrap):
     native = wrap(f)(POINTS)
     with surrogate.override("jax", EVERYTHING) as active:
         found = wrap(f)(POINTS)
-        jax.make_jaxpr(jnp.sign)(1.0)
+        jax.make_jaxpr(lambda x: jnp.sign(x))(1.0)
     np.testing.assert_array_equal(found, native)
     assert +active.hits == {"sign": 1}
 
@@ -76,9 +83,9 @@ def test_composites_are_native(f, wrap):
 @pytest.mark.parametrize(("f", "op"), DERIVATIVES.values(), ids=DERIVATIVES)
 def test_derivative_rules_are_native(f, op):
     native = f(POINTS)
-    with surrogate.override("jax", {op: "identity", "heaviside": "zero"}) as active:
+    with surrogate.override("jax", {op: passes, "heaviside": "zero"}) as active:
         found = f(POINTS)
-        jax.make_jaxpr(jnp.heaviside)(1.0, 1.0)
+        jax.make_jaxpr(lambda x: jnp.heaviside(x, x))(1.0)
     np.testing.assert_array_equal(found, native)
     assert +active.hits == {"heaviside": 1}
 
@@ -89,7 +96,7 @@ def test_a_formula_may_call_the_op_it_is_for():
 
     x = np.asarray(POINTS)
     expected = np.sign(x) * np.floor(x) + abs(x) + x % 2 + x // 2
-    rules = dict.fromkeys(("sign", "floor", "abs", "mod", "floor_divide"), "identity") | {"sign": recursive}
+    rules = dict.fromkeys(("sign", "floor", "abs", "mod", "floor_divide"), passes) | {"sign": recursive}
     with surrogate.override("jax", rules):
         for wrap in (lambda f: f, jax.jit, jax.vmap):
             f = gradient_of(jnp.sign) if wrap is not jax.vmap else jax.grad(jnp.sign)

@@ -77,9 +77,7 @@ REVERSE = {
     ),
     "fori": gradient_of(lambda x: lax.fori_loop(0, 1, lambda i, c: jnp.sign(c), x)),
     "cond": gradient_of(lambda x: lax.cond(x[0] < 0, jnp.sign, lambda x: x, x)),
-    "switch": jax.jit(
-        gradient_of(lambda x: lax.switch((x[0] < 0).astype(int), [lambda x: x, jnp.sign], x))
-    ),
+    "switch": jax.jit(gradient_of(lambda x: lax.switch((x[0] < 0).astype(int), [lambda x: x, jnp.sign], x))),
     "map": gradient_of(lambda x: lax.map(jnp.sign, x)),
     "map_batched": gradient_of(lambda x: lax.map(jnp.sign, x, batch_size=2)),
     "checkpoint_everything": gradient_of(checkpointed("everything_saveable")),
