@@ -51,6 +51,8 @@ def pytest_runtest_makereport(
 
         mark = item.get_closest_marker("xfail")
         error = None if call.excinfo is None else call.excinfo.value
+        if isinstance(error, pytest.skip.Exception):
+            error = error.__context__  # what the check itself raised: there is nothing to check
         found = result(check, error, None if mark is None else mark.kwargs["reason"], call.duration)
         backend = item.cls.backend  # type: ignore[attr-defined]
         made.surrogate = {"backend": getattr(backend, "name", backend), "result": asdict(found)}  # type: ignore[attr-defined]

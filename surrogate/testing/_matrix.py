@@ -162,13 +162,13 @@ def _cell(one: Report, op: str, mode: str, results: list[Result]) -> dict[str, A
                 "numbers": result.numbers,
             }
             for result in results
-            if result.outcome != "passed"
+            if result.outcome not in ("passed", "not applicable")
         ],
     }
 
 
 def _status(one: Report, mode: str, counts: Mapping[Any, int]) -> str:
-    if not counts:
+    if not set(counts) - {"not applicable"}:
         needs = {m.name: m.needs for m in (*REVERSE, *FORWARD, *SECOND)}.get(mode, frozenset())
         return "nothing" if needs <= set(one.claims) else "not claimed"
     if counts.get("failed") or counts.get("unexpected pass"):

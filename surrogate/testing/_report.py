@@ -6,18 +6,18 @@ import importlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from surrogate._backend import Backend
 from surrogate._plugins import load_backend
 from surrogate.testing._expected import match
-from surrogate.testing._failure import BrokenPromiseError
+from surrogate.testing._failure import BrokenPromiseError, Inapplicable
 from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
 from surrogate.testing._target import Target
 
-Outcome = Literal["passed", "failed", "expected failure", "unexpected pass"]
-OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "expected failure", "unexpected pass")
+Outcome = Literal["passed", "failed", "expected failure", "unexpected pass", "not applicable"]
+OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "expected failure", "unexpected pass", "not applicable")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Result:
         id: the check's id, ``vjp[sign:hardtanh-float32-jit]``.
         promise, op, gradient, dtype, mode: the same in parts; empty where it does not apply.
         outcome: ``"passed"``, ``"failed"``, ``"expected failure"`` or ``"unexpected pass"`` (an expected
-            failure that did not fail: a failure too).
+            failure that did not fail: a failure too), or ``"not applicable"`` (the framework has no such
+            thing, with or without us).
         reason: why the failure is expected.
         message: what was wrong.
         numbers: up to 12 rows of failing numbers.
@@ -53,7 +54,7 @@ class Result:
     @property
     def ok(self) -> bool:
         """Whether it is what was expected."""
-        return self.outcome in ("passed", "expected failure")
+        return self.outcome not in ("failed", "unexpected pass")
 
 
 def result(
@@ -61,24 +62,25 @@ def result(
 ) -> Result:
     """The result of a check that raised ``error``, or nothing."""
     outcome: Outcome = "passed" if error is None else "failed"
-    if reason is not None:
+    if isinstance(error, Inapplicable):
+        outcome = "not applicable"
+    elif reason is not None:
         outcome = "unexpected pass" if error is None else "expected failure"
-    known = isinstance(error, BrokenPromiseError)
-    return Result(
-        check.id,
-        check.promise,
-        check.op,
-        check.gradient,
-        check.dtype,
-        check.mode,
-        outcome,
-        reason or "",
-        "" if error is None else error.message if known else f"{type(error).__name__}: {error}",  # type: ignore[attr-defined]
-        list(getattr(error, "numbers", ())) if known else [],
-        getattr(error, "wrong", 0) if known else 0,
-        getattr(error, "checked", 0) if known else 0,
-        round(seconds, 4),
+    made = Result(
+        id=check.id,
+        promise=check.promise,
+        op=check.op,
+        gradient=check.gradient,
+        dtype=check.dtype,
+        mode=check.mode,
+        outcome=outcome,
+        reason=reason or "",
+        seconds=round(seconds, 4),
     )
+    if isinstance(error, BrokenPromiseError):
+        numbers = [dict(row) for row in error.numbers]
+        return replace(made, message=error.message, numbers=numbers, wrong=error.wrong, checked=error.checked)
+    return made if error is None else replace(made, message=f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True)

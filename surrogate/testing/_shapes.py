@@ -14,7 +14,7 @@ from surrogate._sum import broadcast_axes
 from surrogate.testing._cases import Case
 from surrogate.testing._compare import agree, bits, ulps
 from surrogate.testing._dtypes import limits, numpy_dtype, widened
-from surrogate.testing._failure import demand_all, demand_equal
+from surrogate.testing._failure import Inapplicable, demand_all, demand_equal
 from surrogate.testing._modes import Mode
 from surrogate.testing._target import Target
 
@@ -51,11 +51,7 @@ def shapes(target: Target, case: Case, dtype: str, name: str, mode: Mode) -> Non
     """Promise 8: results have their operand's shape; the cotangent of a broadcast operand is summed to it."""
     inputs, g = _arrays(case, dtype, name)
     call = target.op(case.op)
-    with np.errstate(all="ignore"):
-        try:
-            native = target.take(call(*target.put(*inputs)))
-        except Exception:  # this framework has no such broadcast: nothing to keep
-            return
+    native = _native(lambda: target.take(call(*target.put(*inputs))), f"{case.op} of the shapes {name}")
     with target.rules({case.op: case.gradient}):
         value, *found = (
             target.take(x) for x in mode.run(target.backend, call, target.put(*inputs), target.put(g))
@@ -83,7 +79,7 @@ def decimals(target: Target, case: Case, dtype: str, places: int, mode: Mode) ->
     def call(*inputs: Any) -> Any:
         return target.backend.call(case.op, *inputs, decimals=places)
 
-    native = target.take(call(*target.put(*arrays)))
+    native = _native(lambda: target.take(call(*target.put(*arrays))), f"{case.op} with decimals={places}")
     with target.rules({case.op: case.gradient}):
         given = target.put(*arrays), target.put(g)
         value, got = (target.take(a) for a in mode.run(target.backend, call, *given))
@@ -111,6 +107,13 @@ def integers(target: Target, op: str) -> None:
     if isinstance(native, np.ndarray) and isinstance(found, np.ndarray):
         demand_equal(found.dtype, native.dtype, f"the dtype of {op} of integers")
         demand_all(found == native, f"{op} of integers", {"got": found, "native": native})
+
+
+def _native(call: Callable[[], Array], what: str) -> Array:
+    try:
+        return call()
+    except Exception as error:
+        raise Inapplicable(f"the framework has no {what}: {type(error).__name__}: {error}") from error
 
 
 def _outcome(call: Callable[[], Array]) -> Array | Exception:

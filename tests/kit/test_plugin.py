@@ -70,6 +70,19 @@ def test_expected_failures_are_strict_and_in_the_matrix(pytester):
     assert found["counts"] == {"expected failure": 1, "unexpected pass": 1}
 
 
+def test_what_the_framework_does_not_have_is_skipped_and_not_passed(pytester):
+    body = "ops = frozenset({'round'})\n    def call(self, op, *inputs): return super().call(op, *inputs)"
+    done = run(pytester, body, "", "-k", "decimals and identity", "--surrogate-matrix=m.json")
+    done.assert_outcomes(skipped=2, deselected=done.parseoutcomes()["deselected"])
+    assert json.loads((pytester.path / "m.json").read_text())["backends"]["small"]["counts"] == {
+        "passed": 0,
+        "failed": 0,
+        "expected failure": 0,
+        "unexpected pass": 0,
+        "not applicable": 2,
+    }
+
+
 def test_expected_failure_of_nothing_is_an_error_where_warnings_are(pytester):
     done = run(pytester, "", "expected_failures = {'vjp[sgin:*]': 'why'}", "-W", "error")
     assert done.ret != 0

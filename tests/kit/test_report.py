@@ -57,6 +57,16 @@ def test_failure_shows_only_the_numbers_that_are_wrong():
     assert {row["got"].lstrip("-") for row in failure.numbers} == {"0"}
 
 
+def test_what_the_framework_does_not_have_is_not_passed():
+    class WithoutDecimals(Toy):
+        def call(self, op, *inputs):
+            return super().call(op, *inputs)
+
+    report = check_backend(WithoutDecimals(), ops=["round"], promises=["decimals"])
+    assert {one.outcome for one in report.results} == {"not applicable"}
+    assert report.ok
+
+
 def test_report_reads_well():
     text = str(check_backend(OpenEdge(), ops=["sign"], promises=["vjp"]))
     assert "failed: vjp[sign:hardtanh-float32-eager]: the derivative of sign:hardtanh for x is wrong" in text
