@@ -1,4 +1,4 @@
-"""What the TensorFlow backend costs in eager mode, against what a user would write by hand, and against nothing.
+"""What the TensorFlow backend costs in eager mode, against what a user would write, and against nothing.
 
     python benchmarks/bench_tensorflow.py [--json] [--seconds 2]
 

@@ -245,8 +245,10 @@ def graph_v1(f, x):
             return session.run(slope)
 
 
-def remat(f, x):
-    return eager(keras.remat(f), x)
+if hasattr(keras, "remat"):  # Keras 3.6 has none
+
+    def remat(f, x):
+        return eager(keras.remat(f), x)
 
 
 ALL = {name: value for name, value in list(globals().items()) if callable(value) and not name.startswith("_")}
