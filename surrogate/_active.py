@@ -20,6 +20,9 @@ from surrogate._gradient import Gradient
 
 Scope = Literal["process", "context"]
 
+#: How many captured gradients are remembered: a new function in every step must not fill the memory.
+_REMEMBERED = 4096
+
 _interned: weakref.WeakValueDictionary[frozenset[tuple[str, Gradient]], RuleSet] = (
     weakref.WeakValueDictionary()
 )
@@ -108,6 +111,8 @@ class State:
         layer = self._owners[op]
         with self._store.lock:
             layer.hits[op] += 1
+            if len(self._store.seen) >= _REMEMBERED:
+                self._store.seen.clear()
             self._store.seen.add((op, self.rules[op].digest))
 
     def _under(self, layers: tuple[Entry, ...]) -> State:
@@ -119,13 +124,14 @@ class State:
 
 
 class Entry:
-    """One entering of a layer; ``alive`` until it is left."""
+    """One entering of a layer; ``alive`` until it is left. ``hits`` is how many it had before."""
 
-    __slots__ = ("alive", "layer")
+    __slots__ = ("alive", "hits", "layer")
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.alive = True
+        self.hits = sum(layer.hits.values())
 
 
 class _Local:

@@ -47,9 +47,10 @@ class Override:
         with self._backend.store.lock:
             return Counter(self._layer.hits)
 
-    def _warn_if_unused(self, stacklevel: int) -> None:
+    def _warn_if_unused(self, stacklevel: int, before: int = 0) -> None:
+        """Warn if it has captured nothing since it had ``before`` hits."""
         layer, store = self._layer, self._backend.store
-        if not layer.hits or any(layer.hits.values()):
+        if not layer.hits or sum(layer.hits.values()) > before:
             return
         cached = "compile" in self._backend.transforms
         if cached and any((op, g.digest) in store.seen for op, g in self.rules.items()):
@@ -139,7 +140,7 @@ class ScopedOverride(Override):
             self._entered.append(entry)  # still in force: it can be left again
             raise
         if kind is None:
-            self._warn_if_unused(stacklevel=2)
+            self._warn_if_unused(stacklevel=2, before=entry.hits)
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of ``function`` runs inside the override.

@@ -252,6 +252,16 @@ class TestNothingCaptured:
         with override(toy, sign="identity", floor="identity"):
             toy.hit("sign")
 
+    def test_each_block_of_one_object_is_judged_by_itself(self, toy):
+        scope = override(toy, sign="identity")
+        with scope:
+            toy.hit("sign")
+        with pytest.warns(surrogate.NothingCapturedWarning, match="sign"):
+            with scope:
+                pass
+        with scope, scope:
+            toy.hit("sign")
+
     def test_an_exception_is_not_followed_by_a_warning(self, toy):
         with pytest.raises(ValueError, match="real"), override(toy, sign="identity"):
             raise ValueError("the real trouble")
@@ -259,6 +269,12 @@ class TestNothingCaptured:
     def test_a_hole_alone_captures_nothing_and_need_not(self, toy):
         with override(toy, sign="native"):
             pass
+
+    def test_what_is_remembered_of_captured_gradients_has_an_end(self, toy):
+        for width in range(1, 6000):
+            with override(toy, sign=f"hardtanh(width={width})"):
+                toy.hit("sign")
+        assert len(toy.store.seen) <= 4096
 
     def test_compiled_code_that_carries_the_rule_runs_without_us(self, toy):
         toy.transforms = frozenset({"compile"})
