@@ -45,7 +45,7 @@ def test_only_numpy_and_pluggy_are_needed():
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "print(json.dumps(sorted(new - sys.stdlib_module_names)))"
     )
-    assert [name for name in third_party if not name.startswith("_")] == ["surrogate"]
+    assert {name for name in third_party if not name.startswith("_")} <= {"numpy", "pluggy", "surrogate"}
 
 
 def test_importing_takes_at_most_twice_as_long_as_numpy():
