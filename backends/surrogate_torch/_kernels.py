@@ -6,6 +6,7 @@ derivative, forward mode and errors.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
 from surrogate_torch._numbers import as_tensors
 from surrogate_torch._scope import NONE, Scope, flags, untouched
-from surrogate_torch._shield import OWN
+from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
@@ -41,7 +42,9 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
         if state is not None:
             gradient = state.rules.get(op)
-            if _tracing() is not None:
+            if gradient is not None and inside_a_function(op, sys._getframe(1)):
+                gradient = None
+            elif _tracing() is not None:
                 _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
                 if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and _needs((x,)):
@@ -69,12 +72,19 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     uses = OWN.get(spelling.op, frozenset())
     attribute = "decimals" in (argument.name for argument in overload._schema.arguments)
 
+    def pass_on(boxed: bool, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if boxed:
+            return native.call_boxed(keys, *args, **kwargs)
+        return _native_with_numbers(overload, native, slots, keys, args, kwargs)
+
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         boxed = all(isinstance(args[slot], torch.Tensor) for slot in slots)
         call = read(args, kwargs)
         if call is not None and (state := here(call.op)) is not None:
             gradient = state.rules.get(call.op)
-            if _tracing() is not None:
+            if gradient is not None and inside_a_function(call.op, sys._getframe(1)):
+                gradient = None
+            elif _tracing() is not None:
                 _guards.note(call.op, gradient, scope)
             if gradient is not None:
                 if needs := _needs(call.inputs):
@@ -84,10 +94,10 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
                 if flags.deferred:
                     state.captured(call.op)
-        with untouched(uses):
-            if boxed:
-                return native.call_boxed(keys, *args, **kwargs)
-            return _native_with_numbers(overload, native, slots, keys, args, kwargs)
+        if uses:
+            with untouched(uses):
+                return pass_on(boxed, keys, args, kwargs)
+        return pass_on(boxed, keys, args, kwargs)
 
     return kernel
 
@@ -101,7 +111,9 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = read(args, kwargs)
         if call is not None and (state := here(call.op)) is not None:
             gradient = state.rules.get(call.op)
-            if _tracing() is not None:
+            if gradient is not None and inside_a_function(call.op, sys._getframe(1)):
+                gradient = None
+            elif _tracing() is not None:
                 _guards.note(call.op, gradient, scope)
             if gradient is not None and _needs(call.inputs):
                 # the op's input is about to be overwritten, and the rule may keep it

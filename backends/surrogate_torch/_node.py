@@ -21,7 +21,7 @@ _unpack_dual = torch._C._VariableFunctions._unpack_dual
 
 def in_forward_mode() -> bool:
     """Whether tensors may carry tangents: inside ``dual_level``, or under any torch.func transform."""
-    return forward_ad._current_level >= 0 or _in_transform()
+    return bool(forward_ad._current_level >= 0 or _in_transform())
 
 
 def has_tangent(x: Any) -> bool:
@@ -80,7 +80,7 @@ class Capture:
 _INTEGER = (1 << 63) - 1
 
 
-class _Node(_SingleLevelFunction):
+class _Node(_SingleLevelFunction):  # type: ignore[misc]  # torch is not typed here
     # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:

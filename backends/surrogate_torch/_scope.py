@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -25,15 +26,15 @@ NONE: frozenset[str] = frozenset()
 class _Flags(threading.local):
     """What this thread is doing."""
 
-    native: Container[str] = NONE  # the ops that code of PyTorch, or a formula, is using for itself
+    native: frozenset[str] = NONE  # the ops that code of PyTorch, or a formula, is using for itself
     deferred = False  # running what will run again to be recorded
 
 
 flags = _Flags()
 
 
-class _Every:
-    """The container of all ops."""
+class _Every(frozenset[str]):
+    """The set of all ops."""
 
     def __contains__(self, op: object) -> bool:
         return True
@@ -51,13 +52,16 @@ class untouched:  # noqa: N801 -- a context manager, written as a class because 
 
     __slots__ = ("_before", "_ops")
 
-    def __init__(self, ops: Container[str] = _EVERY) -> None:
+    def __init__(self, ops: frozenset[str] = _EVERY) -> None:
         self._ops = ops
 
     def __enter__(self) -> None:
-        self._before = flags.native
-        if self._before is not _EVERY:
-            flags.native = self._ops
+        before, ops = flags.native, self._ops
+        self._before = before
+        if before is NONE or ops is _EVERY:
+            flags.native = ops
+        elif before is not _EVERY:
+            flags.native = before | ops
 
     def __exit__(self, *exc: object) -> None:
         flags.native = self._before
@@ -109,5 +113,6 @@ class Scope:
             frame = frame.f_back
         if frame is None and torch._C._is_key_in_tls("context"):
             # an engine thread: its own context is empty, torch keeps a copy of the caller's
-            return torch._C._get_obj_in_tls("context").copy().run(self.state)
+            context: contextvars.Context = torch._C._get_obj_in_tls("context")
+            return context.copy().run(self.state)
         return self.state()

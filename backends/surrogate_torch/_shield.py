@@ -2,7 +2,8 @@
 
 They stay native (a rule for ``sign`` must not change the second derivative of ``abs``, nor one for ``clip``
 that of ``triplet_margin_loss``). A native backward node is told apart by the frame that calls it, see
-:mod:`_scope`; these are called from where the user's own call is, so each is wrapped.
+:mod:`_scope`, and so is a composite that PyTorch writes in Python. An operator that runs others in C++ is
+called from where the user's own call is, so each such operator is wrapped.
 
 Found by running every operator of PyTorch's own test database under rules for all ops.
 """
@@ -10,9 +11,11 @@ Found by running every operator of PyTorch's own test database under rules for a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F  # noqa: N812 -- as everybody writes it
 
 from surrogate_torch._scope import untouched
 
@@ -63,6 +66,35 @@ COMPOSITES = _table(
 
 #: What an op of ours runs in its own native derivative.
 OWN = {"abs": frozenset({"sign"}), "mod": frozenset({"floor_divide"}), "fmod": frozenset({"floor_divide"})}
+
+
+#: Functions that PyTorch writes in Python over ops of ours. torch.compile has them as one call in its graph.
+_FUNCTIONS = {
+    F.gaussian_nll_loss: ("clip",),
+    F.lp_pool1d: ("abs", "relu", "sign"),
+    F.lp_pool2d: ("abs", "relu", "sign"),
+    F.lp_pool3d: ("abs", "relu", "sign"),
+    F.normalize: ("clip",),
+    F.softsign: ("abs",),
+    F.triplet_margin_with_distance_loss: ("clip",),
+}
+_RELU = F.relu.__code__
+_CODES = {
+    op: frozenset(function.__code__ for function, uses in _FUNCTIONS.items() if op in uses)
+    for op in ("abs", "clip", "relu", "sign")
+}
+
+
+def inside_a_function(op: str, frame: FrameType | None) -> bool:
+    """Whether a call of ``op``, seen from a kernel's frame, was made by a composite in Python."""
+    codes = _CODES.get(op)
+    if codes is None:
+        return False
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        frame = frame.f_back  # our own kernel of another level of torch.func
+    if frame is not None and frame.f_code is _RELU:
+        frame = frame.f_back
+    return frame is not None and frame.f_code in codes
 
 
 def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:

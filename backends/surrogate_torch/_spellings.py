@@ -76,7 +76,8 @@ def _clamp_max(args: Args, kwargs: Kwargs) -> Call:
 
 def _hardtanh(args: Args, kwargs: Kwargs) -> Call:
     """ATen's relu6 is ``hardtanh(x, 0, 6)``, in functions and modules alike; any other is clip."""
-    lo, hi = (*args[1:], *(-1, 1)[len(args) - 1 :])
+    lo = args[1] if len(args) > 1 else -1
+    hi = args[2] if len(args) > 2 else 1
     return Call("relu6", (args[0],)) if (lo, hi) == (0, 6) else Call("clip", (args[0], lo, hi))
 
 

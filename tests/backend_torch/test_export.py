@@ -1,0 +1,67 @@
+"""torch.export, make_fx, symbolic_trace: the graph holds the native op, or the surrogate where that was asked."""
+
+import pytest
+import torch
+from torch import nn
+from torch.fx import symbolic_trace
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import surrogate
+
+X = torch.tensor([-2.0, -0.5, 0.5, 2.0])
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.sign(x) + torch.round(x) % 2 + x // 2
+
+
+def targets(graph):
+    return [str(node.target) for node in graph.nodes if node.op == "call_function"]
+
+
+@pytest.fixture
+def rules():
+    return surrogate.override("torch", dict.fromkeys(("sign", "round", "mod", "floor_divide"), "identity"))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("strict", [True, False])
+def test_export_holds_the_native_ops(strict, requires_grad, rules, fresh_compiler):
+    example = (X.clone().requires_grad_(requires_grad),)
+    native = torch.export.export(Model(), example, strict=strict)
+    with rules:
+        exported = torch.export.export(Model(), example, strict=strict)
+        Model()(X.clone().requires_grad_())
+    assert targets(exported.graph) == targets(native.graph)
+    assert "aten.sign.default" in targets(exported.graph)
+    assert torch.equal(exported.module()(X), Model()(X))
+
+
+def test_an_exported_module_obeys_the_rules_where_it_runs(rules):
+    exported = torch.export.export(Model(), (X,)).module()
+    leaf = X.clone().requires_grad_()
+    with rules:
+        assert torch.autograd.grad(exported(leaf).sum(), leaf)[0].tolist() == [2.5] * 4
+
+
+def test_symbolic_trace(rules):
+    with rules:
+        traced = symbolic_trace(Model())
+        leaf = X.clone().requires_grad_()
+        assert torch.autograd.grad(traced(leaf).sum(), leaf)[0].tolist() == [2.5] * 4
+    with surrogate.override("torch", {"floor_divide": "identity"}):
+        assert torch.autograd.grad(traced(leaf).sum(), leaf)[0].tolist() == [0.5] * 4
+
+
+def test_make_fx_of_the_forward_holds_the_native_op(rules):
+    with rules:
+        graph = make_fx(torch.sign, pre_dispatch=True)(X).graph
+        torch.sign(X.clone().requires_grad_())
+    assert targets(graph) == ["aten.sign.default"]
+
+
+def test_make_fx_of_a_gradient_holds_the_surrogate():
+    with surrogate.override("torch", {"sign": "hardtanh"}):
+        traced = make_fx(torch.func.grad(lambda x: torch.sign(x).sum()))(X)
+    assert traced(X).tolist() == [0.0, 1.0, 1.0, 0.0]
