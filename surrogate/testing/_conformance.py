@@ -28,6 +28,7 @@ PROMISES = (
     "second",
     "product",
     "shapes",
+    "closed_over",
     "decimals",
     "integers",
     "residuals",

@@ -12,7 +12,6 @@ import numpy as np
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
 from surrogate._listing import op as op_of, ops
-from surrogate._partial import Kind
 from surrogate.testing import _compiled, _contract, _scope, _shapes, _values
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
@@ -173,6 +172,9 @@ def _shape_checks(backend: Backend) -> Iterator[Check]:
                     yield _at(_shapes.shapes, case, _usual(backend), eager, name)
                 if case is every[0] and name in _FEW and compiled.needs <= backend.transforms:
                     yield _at(_shapes.shapes, case, _usual(backend), compiled, name)
+            if op_of(op).arity > 1:
+                for mode in _claimed(backend, REVERSE if case.gradient.upstream else (*REVERSE, *FORWARD)):
+                    yield _at(_shapes.closed_over, case, _usual(backend), mode)
             if "decimals" in op_of(op).attributes:
                 for places in (2, -1):
                     yield _at(_shapes.decimals, case, _usual(backend), eager, places)
@@ -231,6 +233,3 @@ def _at(
 
 def _dashed(check: Callable[..., None]) -> str:
     return check.__name__.replace("_", "-")
-
-
-__all__ = ["CLAIMS", "FORWARD", "REVERSE", "SECOND", "Check", "Kind", "not_claimed", "plan", "supported"]

@@ -12,10 +12,11 @@ from surrogate import reference
 from surrogate._listing import op as _op
 from surrogate._sum import broadcast_axes
 from surrogate.testing._cases import Case
-from surrogate.testing._compare import agree, bits, ulps
+from surrogate.testing._compare import agree, bits, slack, ulps
 from surrogate.testing._dtypes import limits, numpy_dtype, widened
 from surrogate.testing._failure import Inapplicable, demand_all, demand_equal
 from surrogate.testing._modes import Mode
+from surrogate.testing._points import Grid
 from surrogate.testing._target import Target
 
 Array = npt.NDArray[Any]
@@ -69,6 +70,31 @@ def shapes(target: Target, case: Case, dtype: str, name: str, mode: Mode) -> Non
         extra = limits(dtype).spacing(total) * 4 * (got.size < terms.size)
         good = agree(got, [expected[i]], dtype, ulps(case, dtype), extra)
         demand_all(good, f"the derivative of {case.id} for {label}", {"got": got, "expected": expected[i]})
+
+
+def closed_over(target: Target, case: Case, dtype: str, mode: Mode) -> None:
+    """Promise 6, where only the first operand is differentiated and mapped: the others are closed over."""
+    (x, *rest), g = _arrays(case, dtype, "matrix_vector")
+    constants = target.put(*rest)
+
+    def call(v: Any) -> Any:
+        return target.backend.call(case.op, v, *constants)
+
+    given = target.put(x), target.put(g)
+    with target.rules({case.op: case.gradient}):
+        _, got = (target.take(a) for a in mode.run(target.backend, call, *given))
+    full = tuple(np.broadcast_to(a, x.shape) for a in (x, *rest))
+    upstream = g.astype(np.float64)
+    expected = reference.vjp(case.op, case.gradient, *(a.astype(np.float64) for a in full), g=upstream)[0]
+    extra = slack(case, Grid(dtype, full, g), upstream)[0]
+    demand_equal(got.shape, x.shape, "the shape of the derivative for the first operand")
+    good = agree(got, [expected], dtype, ulps(case, dtype), extra)
+    columns = dict(zip(case.gradient.op.inputs, full, strict=True)) | {
+        "g": g,
+        "got": got,
+        "expected": expected,
+    }
+    demand_all(good, f"the derivative of {case.id} by its first operand alone", columns)
 
 
 def decimals(target: Target, case: Case, dtype: str, places: int, mode: Mode) -> None:

@@ -45,7 +45,7 @@ class OpenEdge(Toy):
         return (np.abs(tape.unbox(primals[0])) < rule.gradient.params["width"],)
 
 
-@breaks("vjp", "shapes")
+@breaks("vjp", "shapes", "closed_over")
 class WrongQuadrant(Toy):
     """The divisor's cotangent has the wrong sign where x < 0 < y."""
 
@@ -122,6 +122,15 @@ class MeanInsteadOfSum(Toy):
     def fit(self, cotangent, shape):
         total, values = tape.sum_to(cotangent, shape), tape.unbox(cotangent)
         return total * values.dtype.type(max(np.prod(shape), 1) / max(values.size, 1))
+
+
+@breaks("closed_over")
+class LostForOneOperand(Toy):
+    """Where not every operand asks for a cotangent, none gets one."""
+
+    def vjp(self, rule, saved, g, needs):
+        found = super().vjp(rule, saved, g, needs)
+        return found if all(needs) else [np.zeros_like(tape.unbox(g)) for _ in needs]
 
 
 @breaks("compiled")
@@ -261,7 +270,7 @@ class IncompleteNamespace(Toy):
     xp = types.SimpleNamespace(**{k: v for k, v in vars(namespace).items() if k != "sinh"})
 
 
-@breaks("value", "dtype", "vjp", "select", "second", "product", "jvp", "compiled")
+@breaks("value", "dtype", "vjp", "select", "second", "product", "jvp", "compiled", "closed_over")
 class FailsInVmap(Toy):
     """It claims vmap and cannot do it."""
 
