@@ -13,6 +13,7 @@ from surrogate_autograd import _hooks, _modes, _namespace
 from surrogate_autograd._alive import Alive
 from surrogate_autograd._capture import Capture
 from surrogate_autograd._operators import Operators
+from surrogate_autograd._recomputed import Recomputation
 from surrogate_autograd._spellings import OPS, SPELLINGS, UNSUPPORTED
 
 Array = Any
@@ -22,7 +23,8 @@ class AutogradBackend(Backend):
     """Makes ``autograd.numpy`` obey rules.
 
     While an override is alive anywhere, the functions of ``autograd.numpy`` that are ops have other
-    code; they decide call by call. While none is, autograd is exactly as its authors made it.
+    code; they decide call by call. While none is, autograd is exactly as its authors made it, but for
+    two functions that run the user's own function again later: they remember that nothing was in force.
     """
 
     name = "autograd"
@@ -37,11 +39,14 @@ class AutogradBackend(Backend):
     def __init__(self) -> None:
         self._capture = Capture(self.state, SPELLINGS)
         self._operators = Operators(self.state)
+        self._recomputation = Recomputation(self.state, self.exactly)
+        self._recomputation.install()
         self._alive = Alive(self._install, self._remove)
 
     def _install(self) -> None:
         self._capture.install()
         self._operators.install()
+        self._recomputation.install()
 
     def _remove(self) -> None:
         self._capture.remove()

@@ -104,7 +104,7 @@ def is_users_call(frame: FrameType | None) -> bool:
     passing = False
     while frame is not None:
         code, module = frame.f_code, frame.f_globals.get("__name__", "")
-        handed_on = module in _hooks.HANDING_ON or module.startswith(_PACKAGE)
+        handed_on = module in _hooks.HANDING_ON or code in _hooks.CALLING or module.startswith(_PACKAGE)
         # on the way through NumPy's dispatch there may be a primitive, and the stand-in for one
         if not handed_on and not (passing and (code is _hooks.PRIMITIVE or is_stand_in(code))):
             return code is not _hooks.PRIMITIVE and not module.startswith(_hooks.OWN)

@@ -16,6 +16,8 @@ that it makes, its ``fun``, its code object    imported under; to tell autograd'
 ``new_box``; ``autograd.core``:                at once, for the conformance kit
 ``add_outgrads``; ``autograd.util.toposort``;
 the slots of ``Box``, ``VJPNode``, ``JVPNode``
+``fixed_point``, ``odeint``: that they are     to run the user's function under the  1.8.0, 1.9.1
+primitives, and take it first                  rules of the forward pass
 the keyword ``called_by_autograd_dispatcher``  to let objects like xarray's have     1.9.1
                                                their turn (1.8 has no such dispatch)
 =============================================  ====================================  =============
@@ -28,7 +30,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import autograd
+import autograd.misc.fixed_points
 import autograd.numpy as anp
+import numpy as np
 from autograd.extend import Box, JVPNode, VJPNode
 
 from surrogate import IncompatibleFrameworkError
@@ -61,6 +65,18 @@ HANDING_ON = frozenset(
         "numpy.lib.ufunclike",
     }
 )
+
+#: Composites of NumPy's that are there to call the user's function: a call by them is the user's.
+CALLING = frozenset(
+    code
+    for function in vars(np.vectorize).values()
+    if isinstance(function, FunctionType)
+    for code in (function.__code__, *function.__code__.co_consts)
+    if isinstance(code, CodeType)
+)
+
+#: Functions that call the user's function again in the backward pass, by module.
+RECOMPUTING = (("autograd.misc.fixed_points", "fixed_point"), ("autograd.scipy.integrate", "odeint"))
 
 #: Where autograd's own derivative rules live, and NumPy's composites: an op called there is not the user's.
 OWN = ("autograd.numpy.", "autograd.scipy.", "autograd.core", "numpy.")
