@@ -1,6 +1,6 @@
 """What the core costs: importing it, and entering and leaving an override.
 
-    python benchmarks/bench_core.py [--json]
+``python benchmarks/bench_core.py [--json]``
 """
 
 from __future__ import annotations
