@@ -1,6 +1,6 @@
 """Run in a process of its own: compile one function under given rules, and print its gradient.
 
-Arguments: a spec for sign, or ``off``; the user's own cache_key_tag, or nothing; ``thread`` to compile in one.
+Arguments: a spec for sign, or ``off``; the user's own cache_key_tag, or nothing; ``thread`` or ``main``.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""One of two processes: the gradient of a small model under DDP, FSDP2 and DTensor equals the single one's."""
+"""One of two processes: a model's gradient under DDP, FSDP2 and DTensor equals that of one process."""
 
 import sys
 import warnings
@@ -95,10 +95,8 @@ def main() -> None:
     for story in (ddp, compiled_ddp, fsdp, dtensor):
         found = story(rank)
         for name, gradient in (found or {}).items():
-            torch.testing.assert_close(
-                gradient, expected[name.removeprefix("_orig_mod.module.")], msg=story.__name__
-            )
-        print("passed", story.__name__)
+            torch.testing.assert_close(gradient, expected[name.removeprefix("_orig_mod.module.")])
+        print(story.__name__)
     dist.destroy_process_group()
 
 

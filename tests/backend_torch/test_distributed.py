@@ -20,13 +20,4 @@ def test_two_processes_give_the_gradient_of_one(tmp_path):
     outcomes = [process.communicate(timeout=240) for process in processes]
     for process, (out, err) in zip(processes, outcomes, strict=True):
         assert process.returncode == 0, err
-        assert out.split() == [
-            "passed",
-            "ddp",
-            "passed",
-            "compiled_ddp",
-            "passed",
-            "fsdp",
-            "passed",
-            "dtensor",
-        ]
+        assert out.split() == ["ddp", "compiled_ddp", "fsdp", "dtensor"]

@@ -1,4 +1,4 @@
-"""torch.export, make_fx, symbolic_trace: the graph holds the native op, or the surrogate where that was asked."""
+"""torch.export, make_fx and symbolic_trace: what the graph holds, and what it obeys when it runs."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Threads and tasks: use() is seen by all, override() by one; a backward keeps its forward's rules anywhere."""
+"""Threads and tasks: use() is seen by all, override() by one, and a backward keeps its forward's rules."""
 
 import asyncio
 import contextvars
@@ -135,9 +135,13 @@ def test_one_compiled_function_in_threads_of_different_rules(fresh_compiler):
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_exception_restores(error):
-    with pytest.raises(error), surrogate.override("torch", {"sign": "identity"}):
-        gradient()
-        raise error
+    def work():
+        with surrogate.override("torch", {"sign": "identity"}):
+            assert gradient() == THROUGH
+            raise error
+
+    with pytest.raises(error):
+        work()
     assert gradient() == OFF
 
 
