@@ -14,10 +14,13 @@ PAGES = sorted(
         *(p for p in (ROOT / "docs").rglob("*.md") if not {"_build", "generated"} & {*p.parts}),
     ]
 )
-FRAMEWORKS = ("autograd", "jax", "mlx", "tensorflow", "torch")
+FRAMEWORKS = ("autograd", "jax", "tensorflow", "tinytape", "torch")
 
 _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
-_USES = re.compile(r"(?:^|\n)\s*(?:import|from) (?:surrogate_)?(\w+)|\w\(\s*[\"'](\w+)[\"']")
+_USES = re.compile(
+    r"(?:^|\n)\s*(?:import|from) (?:surrogate_)?(\w+)|\w\(\s*[\"'](\w+)[\"']|backend = [\"'](\w+)"
+)
+_CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _PRINTS = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
@@ -57,3 +60,13 @@ def story(page: Path, framework: str | None) -> list[Block]:
     """The blocks of a page that a reader with this framework runs; none if the page is not about it."""
     mine = [block for block in blocks(page) if block.framework in (None, framework)]
     return mine if any(block.framework == framework for block in mine) else []
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of the page's console blocks, without their comments."""
+    lines = (
+        line.partition("  #")[0].strip()
+        for text in _CONSOLE.findall(page.read_text())
+        for line in text.splitlines()
+    )
+    return [line for line in lines if line]

@@ -8,6 +8,8 @@ import contextlib
 import importlib.util
 import io
 import os
+import shlex
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -49,3 +51,25 @@ def test_the_page_runs_and_prints_what_it_says(page, framework, tmp_path, monkey
 def test_a_block_is_about_one_framework(page):
     for block in docs.blocks(page):
         assert block.framework in (None, *docs.FRAMEWORKS)
+
+
+COMMANDS = sorted(
+    {line for page in docs.PAGES for line in docs.commands(page) if line.startswith("surrogate ")}
+)
+
+
+@pytest.mark.skipif(
+    HERE != [None], reason="the command line is there with the extra of the application tests"
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_pages_runs(command, tmp_path):
+    program, verb, *rest = shlex.split(command)
+    given = (
+        ["--help"] if verb in ("demo", "check") else rest
+    )  # minutes, or a framework; they have their own tests
+    run = subprocess.run([program, verb, *given], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_pages_show_commands():
+    assert len(COMMANDS) >= 4
