@@ -57,8 +57,13 @@ class JaxBackend(surrogate.Backend):
     def __init__(self) -> None:
         check()
         hide_our_frames()
-        install(self)
-        probe(self)
+        hooks = install(self)
+        try:
+            probe(self)
+        except BaseException:
+            for undo in hooks:
+                undo()
+            raise
 
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
         """Put the rules into the keys JAX caches under; the hooks read :meth:`state`."""

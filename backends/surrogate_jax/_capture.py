@@ -17,7 +17,16 @@ import jax
 import surrogate
 from surrogate_jax import _spellings as spellings
 from surrogate_jax._call import Call
-from surrogate_jax._hooks import JIT_FRAMES, find, primitive, replace_bind, vary, varying_axes
+from surrogate_jax._hooks import (
+    JIT_FRAMES,
+    Undo,
+    find,
+    primitive,
+    replace_bind,
+    replace_class,
+    vary,
+    varying_axes,
+)
 from surrogate_jax._origin import Origin, in_pallas_kernel, origin
 from surrogate_jax._plain import WATCHED, refuse
 from surrogate_jax._primitive import surrogate_p
@@ -27,16 +36,13 @@ from surrogate_jax._spellings import Spelled
 Bind = Callable[..., Any]
 
 
-def install(backend: surrogate.Backend) -> None:
-    """Put the hooks in front of JAX's primitives and of the jax.nn functions."""
-    replace_bind(find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
-    for name in spellings.LAX:
-        replace_bind(primitive(name), partial(_lax_hook, backend, name))
-    for name in WATCHED:
-        replace_bind(primitive(name), partial(_plain_hook, backend))
-    for name in spellings.NN:
-        function = find(f"jax.nn:{name}")
-        function.__class__ = _nn_class(backend, name, type(function))
+def install(backend: surrogate.Backend) -> list[Undo]:
+    """Put the hooks in front of JAX's primitives and jax.nn functions; returns how to take them away."""
+    jit = replace_bind(find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
+    lax = [replace_bind(primitive(name), partial(_lax_hook, backend, name)) for name in spellings.LAX]
+    plain = [replace_bind(primitive(name), partial(_plain_hook, backend)) for name in WATCHED]
+    nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
+    return [jit, *lax, *plain, *nn]
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:

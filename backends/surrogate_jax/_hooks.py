@@ -26,6 +26,9 @@ _ROOT = str(Path(jax.__file__).parent) + os.sep
 PRIVATE = _ROOT + "_src" + os.sep
 
 
+Undo = Callable[[], None]
+
+
 class Hook(NamedTuple):
     """One private thing: where it is, and what would break without it."""
 
@@ -46,6 +49,7 @@ HOOKS = (
     Hook("jax.interpreters.batching:primitive_batchers", "vmap of our primitives"),
     Hook("jax.interpreters.mlir:register_lowering", "compilation of our primitives"),
     Hook("jax.interpreters.mlir:lower_fun", "compilation of our primitives"),
+    Hook("jax.interpreters.partial_eval:dce_jaxpr", "a forward pass without what JAX computes in vain"),
 )
 
 #: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10.
@@ -91,9 +95,29 @@ def primitive(name: str) -> Any:
     return find(f"jax.lax:{name}")
 
 
-def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Put ``make(original)`` in front of a primitive's ``bind``."""
+def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Put ``make(original)`` in front of a primitive's ``bind``; what is returned takes it away."""
+    before = vars(target).get("bind")
     target.bind = make(target.bind)
+
+    def undo() -> None:
+        if before is None:
+            del target.bind  # the class's own shows again
+        else:
+            target.bind = before
+
+    return undo
+
+
+def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
+    """Give an object the class ``make(its class)``; what is returned gives the first back."""
+    before = type(target)
+    target.__class__ = make(before)
+
+    def undo() -> None:
+        target.__class__ = before
+
+    return undo
 
 
 def tracing_for_a_cache() -> bool:

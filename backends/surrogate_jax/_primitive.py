@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import Primitive
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
+from jax.interpreters.partial_eval import dce_jaxpr
 from jax.sharding import AxisType
 
 from surrogate_jax import _namespace as xp
@@ -31,6 +32,19 @@ tangent_p = Primitive("surrogate_tangent")
 
 def _value(*operands: Any, call: Call) -> Any:
     return call.native(*operands)
+
+
+def _lowered(*operands: Any, call: Call) -> Any:
+    """The native value as ``jit`` would lower it: what JAX computes in vain is left out."""
+    if call.native.function not in _COMPUTE_IN_VAIN:
+        return call.native(*operands)
+    traced = jax.make_jaxpr(call.native)(*operands)
+    used, _ = dce_jaxpr(traced.jaxpr, [True], True)
+    return jaxpr_as_fun(ClosedJaxpr(used, traced.consts))(*operands)[0]
+
+
+#: jnp functions of which one result, or a part, is not used.
+_COMPUTE_IN_VAIN = ("floor_divide", "divmod", "modf")
 
 
 def _aval(*operands: Any, call: Call) -> Any:
@@ -189,14 +203,14 @@ def _batch_tangent(
 # -- registration -----------------------------------------------------------------------------------
 
 
-def _register(primitive: Any, value: Any, aval: Any, derivative: Any, batch: Any) -> None:
+def _register(primitive: Any, value: Any, lowered: Any, aval: Any, derivative: Any, batch: Any) -> None:
     primitive.def_impl(value)
     primitive.def_abstract_eval(aval)
-    mlir.register_lowering(primitive, mlir.lower_fun(value, multiple_results=False))
+    mlir.register_lowering(primitive, mlir.lower_fun(lowered, multiple_results=False))
     ad.primitive_jvps[primitive] = derivative
     batching.primitive_batchers[primitive] = batch
 
 
-_register(surrogate_p, _value, _aval, _derivative, _batch)
-_register(tangent_p, _tangent, _tangent_aval, _tangent_derivative, _batch_tangent)
+_register(surrogate_p, _value, _lowered, _aval, _derivative, _batch)
+_register(tangent_p, _tangent, _tangent, _tangent_aval, _tangent_derivative, _batch_tangent)
 ad.primitive_transposes[tangent_p] = _tangent_transpose

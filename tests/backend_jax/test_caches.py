@@ -33,13 +33,14 @@ def made():
         return jnp.sign(x)
 
     custom.defvjp(lambda x: (f(x), x), lambda x, g: jax.vjp(f, x)[1](g))
+    both = jax.jit(jax.value_and_grad(lambda x: f(x).sum()))
     jitted, checkpointed = jax.jit(f), jax.checkpoint(f)
     return {
         "jit_of_grad": jax.jit(gradient_of(f)),
         "grad_of_jit": gradient_of(jitted),
         "jit_of_grad_of_jit": jax.jit(gradient_of(jitted)),
         "grad": gradient_of(f),
-        "value_and_grad": lambda x, run=jax.jit(jax.value_and_grad(lambda x: f(x).sum())): run(x)[1],
+        "value_and_grad": lambda x: both(x)[1],
         "jvp_of_jit": lambda x: jax.jvp(jitted, (x,), (ONE,))[1],
         "linearize_of_jit": lambda x: jax.linearize(jitted, x)[1](ONE),
         "scan": jax.grad(lambda x: lax.scan(body, jnp.float32(0), x)[0]),

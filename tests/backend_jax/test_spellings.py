@@ -1,6 +1,7 @@
 """Every spelling of every op gets the rule: functions, operators, methods, and what was imported before."""
 
 import functools
+import inspect
 import operator
 
 import jax
@@ -226,16 +227,19 @@ def test_round_with_decimals_is_evaluated_at_the_scaled_input(decimals, x):
     np.testing.assert_array_equal(y, f(x))
 
 
-def test_round_to_more_decimals_than_the_dtype_has_is_jaxs_own_identity():
-    """JAX rounds nothing then; older versions multiply by infinity, and that scale is refused."""
-    with surrogate.override("jax", {"round": square, "sign": square}):
-        jax.make_jaxpr(lambda x: jnp.sign(x))(1.0)
-        try:
-            found = jax.grad(lambda x: jnp.round(x, 60))(np.float32(1))
-        except surrogate.UnsupportedOpError as error:
-            assert "decimals" in str(error)
-        else:
-            assert found == 1
+def test_round_to_more_decimals_than_the_dtype_has():
+    """JAX rounds nothing then, with gradient 1; older versions multiply by infinity, which is refused."""
+
+    def run():
+        with surrogate.override("jax", {"round": square, "sign": square}):
+            jax.make_jaxpr(lambda x: jnp.sign(x))(1.0)
+            return jax.grad(lambda x: jnp.round(x, 60))(np.float32(1))
+
+    if "log10" in inspect.getsource(jnp.round):
+        assert run() == 1
+    else:
+        with pytest.raises(surrogate.UnsupportedOpError, match="decimals"):
+            run()
 
 
 def test_divmod_overrides_each_result_by_its_own_op(x):

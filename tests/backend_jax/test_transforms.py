@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax_formulas import gradient_of, square, upstream_square
 from jax import lax
+from jax_formulas import gradient_of, square, upstream_square
 
 import surrogate
 

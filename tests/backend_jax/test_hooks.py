@@ -1,0 +1,97 @@
+"""A JAX without one of the hooks is refused when the backend loads, by name."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+import surrogate_jax
+from surrogate_jax import _hooks, _origin, _probe, _spellings
+
+import surrogate
+
+
+def test_every_hook_of_the_table_is_there():
+    _hooks.check()
+
+
+@pytest.mark.parametrize("hook", _hooks.HOOKS, ids=lambda hook: hook.where)
+def test_a_missing_hook_is_named_with_the_tested_versions(hook, monkeypatch):
+    module, _, attribute = hook.where.partition(":")
+    gone = hook._replace(where=f"{module}:{attribute}_gone")
+    monkeypatch.setattr(_hooks, "HOOKS", (gone,))
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match=f"{attribute}_gone") as caught:
+        surrogate_jax.surrogate_backend("jax")
+    assert _hooks.TESTED in str(caught.value)
+
+
+def test_a_frame_walk_that_lets_jax_through_is_noticed(monkeypatch):
+    monkeypatch.setattr(_origin, "_FUNCTIONS", ())
+    with pytest.raises(surrogate.IncompatibleFrameworkError):
+        surrogate_jax.surrogate_backend("jax")
+    _still_works()
+
+
+def test_a_frame_walk_that_takes_the_user_for_jax_is_noticed(monkeypatch):
+    monkeypatch.setattr(_origin, "_PASSING_NAMES", frozenset())
+    monkeypatch.setattr(_origin, "_PASSING", ())
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of"):
+        surrogate_jax.surrogate_backend("jax")
+    _still_works()
+
+
+def test_a_renamed_function_is_noticed(monkeypatch):
+    renamed = {name: op for name, op in _spellings.JNP.items() if name != "remainder"}
+    monkeypatch.setattr(_spellings, "JNP", renamed)
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of mod"):
+        surrogate_jax.surrogate_backend("jax")
+    _still_works()
+
+
+def test_another_scale_in_round_is_noticed(monkeypatch):
+    monkeypatch.setattr(_spellings, "_decimals", lambda jaxpr: 0)
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match="decimals"):
+        surrogate_jax.surrogate_backend("jax")
+    _still_works()
+
+
+def test_the_trial_leaves_nothing_in_force():
+    backend = surrogate.load_backend("jax")
+    _probe.probe(backend)
+    assert not surrogate.active("jax")
+    _still_works()
+
+
+def _still_works():
+    with surrogate.override("jax", {"sign": "identity"}):
+        assert jax.grad(lambda x: jnp.sign(x))(0.5) == 1
+    assert jax.grad(lambda x: jnp.sign(x))(0.5) == 0
+
+
+def test_other_names_are_not_ours():
+    assert surrogate_jax.surrogate_backend("numpy") is None
+
+
+def test_namespace_has_the_names_of_the_reference():
+    from surrogate_jax import _namespace
+
+    from surrogate import _numpy
+
+    assert sorted(_namespace.__all__) == sorted(_numpy.__all__)
+
+
+def test_namespace_conventions():
+    from surrogate_jax import _namespace as xp
+
+    at_zero = jnp.float32(0)
+    for order in (
+        jax.grad(xp.abs),
+        jax.grad(jax.grad(xp.abs)),
+        jax.jit(jax.grad(xp.abs)),
+        jax.jacfwd(xp.abs),
+    ):
+        assert order(at_zero) == 0
+    assert jax.vmap(jax.grad(xp.abs))(jnp.asarray([-2.0, 0.0, 3.0])).tolist() == [-1, 0, 1]
+    assert jax.grad(xp.maximum)(1.0, 1.0) == jax.grad(xp.minimum)(1.0, 1.0) == 0.5
+    assert xp.widen(jnp.bfloat16(1)).dtype == xp.widen(jnp.float16(1)).dtype == jnp.float32
+    assert xp.widen(2.0) == 2.0
+    assert xp.widen(jnp.asarray([True])).dtype == bool
+    assert xp.abs(-3.0) == 3
