@@ -9,10 +9,10 @@ native_call = tinytape.call
 class Tinytape(surrogate.Backend):
     name = framework = "tinytape"
     ops = frozenset({"sign", "round", "floor", "mod", "relu"})
-    xp = surrogate.reference.xp  # tinytape's arrays are NumPy's, so formulas run on NumPy
+    xp = surrogate.reference.xp  # tinytape's arrays are NumPy's
 
     def apply(self, rules, scope):
-        tinytape.call = self.catch  # catch asks for the rules at each call: once in place, it stays
+        tinytape.call = self.catch  # it asks for the rules at each call
 
     def catch(self, name, *inputs):
         state, output = self.state(), native_call(name, *inputs)

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Tensor:
-    """An array, what it was made from, and ``back(g)``: the cotangents of what it was made from."""
+    """An array, its parents, and ``back(g)``: the parents' cotangents."""
 
     def __init__(self, data, parents=(), back=None):
         self.data, self.parents, self.back = np.asarray(data), parents, back
@@ -64,8 +64,10 @@ def gradient(output, inputs, g):
     for tensor in reversed(_in_order(output)):
         if tensor.back is None or id(tensor) not in found:
             continue
-        for parent, cotangent in zip(tensor.parents, tensor.back(found[id(tensor)]), strict=True):
-            found[id(parent)] = found.get(id(parent), 0) + _sum_to(cotangent, parent.data.shape)
+        cotangents = tensor.back(found[id(tensor)])
+        for parent, cotangent in zip(tensor.parents, cotangents, strict=True):
+            summed = _sum_to(cotangent, parent.data.shape)
+            found[id(parent)] = found.get(id(parent), 0) + summed
     return tuple(Tensor(found.get(id(x), np.zeros_like(x.data))) for x in inputs)
 
 
