@@ -30,6 +30,10 @@ from __future__ import annotations
 class SurrogateError(Exception):
     """Base of every error this library raises itself."""
 
+    # a plain one also where a built-in error is a second base: TensorFlow's autograph makes an error
+    # of the user's code again from its message only if it can tell that this works
+    __init__ = Exception.__init__
+
 
 class UnknownNameError(SurrogateError, LookupError):
     """A name that nobody registered."""
