@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 import surrogate
-from surrogate_tensorflow import _namespace as xp
-from surrogate_tensorflow._recording import unrecorded
+from surrogate_tensorflow import _hooks, _namespace as xp
+from surrogate_tensorflow._recording import unrecorded, with_zero_derivative
 from surrogate_tensorflow._scope import Pause
 
 Tensor = Any
@@ -25,12 +26,15 @@ class Capture:
         pause: the context in which the rule's functions run.
     """
 
-    __slots__ = ("_pause", "_saved", "_shapes", "needs", "rule")
+    __slots__ = ("_inputs", "_pause", "_saved", "_shapes", "needs", "rule")
 
     def __init__(
         self, rule: surrogate.Rule, inputs: Sequence[Tensor], needs: tuple[bool, ...], pause: Pause
     ) -> None:
         self.rule, self.needs, self._pause = rule, needs, pause
+        # what does not depend on the inputs must not keep them
+        flat = rule.kept(needs) is not surrogate.Kind.INPUTS
+        self._inputs = tuple(map(weakref.ref, inputs)) if flat else ()
         if len(inputs) == 1 and rule.kept(needs) is not surrogate.Kind.MASK:  # nothing is computed
             self._saved, self._shapes = rule.save(xp, inputs, needs), ()
             return
@@ -42,12 +46,13 @@ class Capture:
         """One cotangent per input, of the input's shape; None where it is not needed."""
         with self._pause:
             found = self.rule.vjp(xp, self._saved, g, self.needs)
-            if not self._shapes:
+            if self._shapes:
+                pairs = zip(found, self._shapes, strict=True)
+                found = tuple(None if c is None else _sum_to(c, shape) for c, shape in pairs)
+            if not self._inputs or _hooks.tape_is_empty.native():
                 return list(found)
-            return [
-                None if cotangent is None else _sum_to(cotangent, shape)
-                for cotangent, shape in zip(found, self._shapes, strict=True)
-            ]
+            inputs = [x for x in (reference() for reference in self._inputs) if x is not None]
+            return [None if c is None else with_zero_derivative(c, inputs) for c in found]
 
     def forward(self, tangents: Sequence[Tensor | None]) -> list[Tensor]:
         """The output's tangent.
