@@ -17,7 +17,7 @@ from surrogate_tensorflow import _eager, _graph, _native
 from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
-from surrogate_tensorflow._swap import Swap
+from surrogate_tensorflow._swap import Swap, exists
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -30,9 +30,13 @@ _swaps: list[Swap] = []
 
 
 def install(backend: TensorFlowBackend) -> None:
-    """Find the functions. Those that this version of the framework does not have are left out."""
+    """Find the functions. Those that this version of TensorFlow or Keras does not have are left out.
+
+    Raises:
+        IncompatibleFrameworkError: one that is an op of ours is there but cannot be exchanged.
+    """
     unit = Unit(backend)
-    wanted_swaps: list[tuple[str, str, Callable[..., Any]]] = [
+    ours: list[tuple[str, str, Callable[..., Any]]] = [
         ("tensorflow.python.ops.clip_ops", "clip_by_value", unit.clip_by_value),
         (f"{_TNP}.np_math_ops", "clip", unit.tnp_clip),
         (f"{_TNP}.np_math_ops", "fix", unit.of("trunc")),
@@ -43,12 +47,10 @@ def install(backend: TensorFlowBackend) -> None:
         (_KERAS, "fmod", unit.of("fmod")),
         (_KERAS, "round", unit.rounded),
     ]
-    wanted_swaps += [(module, name, unit.native) for module, names in _native.FUNCTIONS for name in names]
-    for module, name, handler in wanted_swaps:
-        try:
-            _swaps.append(Swap(module, name, handler))
-        except (ImportError, LookupError):
-            continue
+    native = [(module, name, unit.native) for module, names in _native.FUNCTIONS for name in names]
+    _swaps[:] = [
+        Swap(module, name, handler) for module, name, handler in (*ours, *native) if exists(module, name)
+    ]
 
 
 def switch(on: bool) -> None:

@@ -8,6 +8,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import surrogate
+from surrogate_tensorflow._hooks import TESTED
+
 Handler = Callable[..., Any]
 
 _KEY = "key of the swap"
@@ -25,6 +28,14 @@ def enter(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _entered[key](*args, **kwargs)
 
 
+def exists(module: str, name: str) -> bool:
+    """Whether this version of the framework has the function."""
+    try:
+        return hasattr(importlib.import_module(module), name)
+    except ImportError:
+        return False
+
+
 class Swap:
     """One function of a framework and the handler that stands in for it while switched on.
 
@@ -34,14 +45,17 @@ class Swap:
         handler: called as ``handler(native, *args, **kwargs)``.
 
     Raises:
-        LookupError: there is no such function, or it cannot be exchanged.
+        IncompatibleFrameworkError: it is no plain function, so it cannot be exchanged.
     """
 
     def __init__(self, module: str, name: str, handler: Handler) -> None:
         self.key = f"{module}.{name}"
-        function = inspect.unwrap(getattr(importlib.import_module(module), name, None) or _missing)
-        if not isinstance(function, types.FunctionType) or function is _missing or function.__closure__:
-            raise LookupError(self.key)
+        function = inspect.unwrap(getattr(importlib.import_module(module), name))
+        if not isinstance(function, types.FunctionType) or function.__closure__:
+            raise surrogate.IncompatibleFrameworkError(
+                f"{self.key} is no plain function, so what it does cannot be exchanged: "
+                f"{function!r}; tested with TensorFlow {TESTED}."
+            )
         self._function = function
         self._code = function.__code__
         native = types.FunctionType(
@@ -58,7 +72,3 @@ class Swap:
     def switch(self, on: bool) -> None:
         """Put the handler in, or take it out."""
         self._function.__code__ = self._ours if on else self._code
-
-
-def _missing() -> None:
-    """Stands for a function that is not there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import surrogate
 from surrogate_tensorflow import _graph, _hooks
 from surrogate_tensorflow._ops import CARRIER
 
@@ -25,6 +26,11 @@ def install(backend: TensorFlowBackend) -> None:
             return native(pfor_input)
         pfor_input.stack_inputs()
         tensors = [x.t for x in pfor_input.inputs]
+        if len({x.shape.rank for x in tensors}) > 1 or tensors[0].shape.rank is None:
+            raise surrogate.UnsupportedOpError(
+                "a composite op inside tf.vectorized_map needs operands of known rank, to keep its gradient; "
+                f"{node.name} has {[str(x.shape) for x in node.inputs]}. Set their shapes, or use tf.map_fn."
+            )
         made = create(CARRIER, tensors, [x.dtype for x in node.outputs], attrs=node.node_def.attr)
         return [wrap(output, True) for output in made.outputs]
 
