@@ -29,6 +29,7 @@ HOOKS = (
         "torch.library.get_kernel",
         "the native autograd kernel of an op, kept before ours is put over it (public)",
     ),
+    Hook("torch._C._SafeKernelFunction.call_boxed", "call that kernel"),
     Hook("torch._C._AutoDispatchBelowAutograd", "run an op, or a mask, below the Autograd key"),
     Hook("torch._C._after_autograd_keyset", "the keys that an op is redispatched to below Autograd"),
     Hook("torch._C._are_functorch_transforms_active", "whether a torch.func transform is on"),
@@ -47,6 +48,7 @@ HOOKS = (
     Hook("torch._guards.Guard", "a guard of a compiled frame"),
     Hook("torch._C._dynamo.eval_frame.set_code_exec_strategy", "keep the compiler out of our kernels"),
     Hook("torch._C._dynamo.eval_frame._FrameExecStrategy", "the same"),
+    Hook("torch._C._dynamo.guards.RootGuardManager.add_lambda_guard", "where a guard of a frame is put"),
     Hook("torch.compiler.config.cache_key_tag", "part of the key of the caches on disk (public)"),
     Hook(
         "torch.utils.checkpoint.CheckpointFunction.forward", "where a reentrant checkpoint takes the function"

@@ -11,7 +11,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp
-from surrogate_torch._scope import untouched
+from surrogate_torch._scope import EVERY, flags, untouched
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -158,9 +158,12 @@ class SurrogateUnary(_Node):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        saved = ctx.saved_tensors
-        with untouched():
+        saved, before = ctx.saved_tensors, flags.native
+        flags.native = EVERY  # untouched(), written out: it is a tenth of a small op's backward
+        try:
             return None, None, None, ctx.rule.vjp(xp, saved, g, _ONE)[0]
+        finally:
+            flags.native = before
 
     @staticmethod
     def jvp(ctx: Any, _redispatch: None, _keys: None, _rule: None, tangent: Any) -> Any:

@@ -40,7 +40,8 @@ class _Every(frozenset[str]):
         return True
 
 
-_EVERY = _Every()
+#: All ops.
+EVERY = _Every()
 
 
 class untouched:  # noqa: N801 -- a context manager, written as a class because it is on the hot path
@@ -52,15 +53,15 @@ class untouched:  # noqa: N801 -- a context manager, written as a class because 
 
     __slots__ = ("_before", "_ops")
 
-    def __init__(self, ops: frozenset[str] = _EVERY) -> None:
+    def __init__(self, ops: frozenset[str] = EVERY) -> None:
         self._ops = ops
 
     def __enter__(self) -> None:
         before, ops = flags.native, self._ops
         self._before = before
-        if before is NONE or ops is _EVERY:
+        if before is NONE or ops is EVERY:
             flags.native = ops
-        elif before is not _EVERY:
+        elif before is not EVERY:
             flags.native = before | ops
 
     def __exit__(self, *exc: object) -> None:

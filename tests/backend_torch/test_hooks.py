@@ -1,0 +1,63 @@
+"""A torch without a hook we stand on is refused when the backend loads, by name."""
+
+import pytest
+import torch
+from surrogate_torch import TorchBackend, _hooks, _namespace
+
+import surrogate
+
+
+@pytest.mark.parametrize("hook", _hooks.HOOKS + _hooks.COMPILER_HOOKS, ids=lambda hook: hook.path)
+def test_every_hook_is_there(hook):
+    assert _hooks.find(hook.path) is not None
+    assert hook.use
+
+
+def test_a_missing_hook_is_named_with_what_was_tested(monkeypatch):
+    monkeypatch.delattr(torch._C, "_after_autograd_keyset")
+    with pytest.raises(surrogate.IncompatibleFrameworkError) as caught:
+        TorchBackend()
+    for text in ("torch._C._after_autograd_keyset", "redispatched", torch.__version__, _hooks.TESTED):
+        assert text in str(caught.value)
+
+
+def test_every_op_has_a_spelling_that_is_caught():
+    backend = surrogate.load_backend("torch")
+    assert backend.ops == {op.name for op in map(surrogate.op, surrogate.ops())}
+    assert not backend.unsupported
+
+
+def test_the_namespace_has_every_name():
+    from surrogate import _numpy
+
+    assert sorted(_namespace.__all__) == sorted(_numpy.__all__)
+    for name in _namespace.__all__:
+        assert hasattr(_namespace, name)
+
+
+NUMBERS = [
+    name for name in _namespace.__all__ if name not in ("e", "inf", "nan", "pi", "astype_like", "where")
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_python_numbers_give_python_numbers(name):
+    from surrogate import _numpy
+
+    function, expected = getattr(_namespace, name), getattr(_numpy, name)
+    arguments = (0.75, 1.5) if name in ("logical_and", "logical_or", "maximum", "minimum", "pow") else (0.75,)
+    got = function(*arguments)
+    assert isinstance(got, int | float)
+    assert got == expected(*arguments)
+
+
+def test_a_number_beside_a_tensor():
+    x = torch.tensor([-1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    for function, expected in ((_namespace.maximum, [0.0, 2.0]), (_namespace.minimum, [-1.0, 0.0])):
+        assert function(x, 0.0).tolist() == function(0.0, x).tolist() == expected
+    (tie,) = torch.autograd.grad(_namespace.maximum(x, 2.0).sum(), x)
+    assert tie.tolist() == [0.0, 0.5]
+
+
+def test_sign_of_the_namespace_propagates_nan():
+    assert _namespace.sign(torch.tensor([torch.nan, -3.0])).isnan().tolist() == [True, False]
