@@ -38,6 +38,20 @@ def make_apply_op(backend: TensorFlowBackend) -> Any:
     return apply_op
 
 
+def make_import_nodes(backend: TensorFlowBackend) -> Any:
+    """What nodes come in by that were not made here: ``tf.import_graph_def``, a SavedModel that is loaded."""
+    native, watched = _hooks.import_nodes.native, _types.watched
+
+    def import_nodes(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = native(self, *args, **kwargs)
+        for node in made:
+            if node.type in watched and not _mark_of(node):
+                _mark_new(backend, node.type, node, {})
+        return made
+
+    return import_nodes
+
+
 def make_function_context(backend: TensorFlowBackend) -> Any:
     """tf.function's cache key: one trace for each set of rules."""
     native = _hooks.function_context.native
@@ -126,7 +140,7 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     op = OP_TYPES.get(op_type)
     if op is not None and op in here.state.rules:
         # nobody differentiates by a Python number; generated code gives inputs by name, in order
-        operands = list(given.values())[: len(node.inputs)]
+        operands = list(given.values())[: len(node.inputs)] or node.inputs
         needs = tuple(not isinstance(x, int | float) for x in operands)
         mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
 

@@ -69,6 +69,7 @@ _FORWARD = "forward mode"
 # -- swapped while an override is alive ---------------------------------------------------------
 fast_path = Hook("pywrap_tfe", "TFE_Py_FastPathExecute", _EAGER)
 apply_op = Hook("framework.op_def_library", "_apply_op_helper", _GRAPHS)
+import_nodes = Hook("framework.ops", "Graph._add_new_tf_operations", "graphs that are imported or loaded")
 function_context = Hook(
     "eager.polymorphic_function.function_context", "make_function_context", "tf.function never to be stale"
 )

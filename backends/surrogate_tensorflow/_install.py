@@ -37,6 +37,7 @@ def switcher(backend: TensorFlowBackend) -> Any:
     hooks = {
         _hooks.fast_path: _eager.make_fast_path(backend),
         _hooks.apply_op: _graph.make_apply_op(backend),
+        _hooks.import_nodes: _graph.make_import_nodes(backend),
         _hooks.function_context: _graph.make_function_context(backend),
         _hooks.call_loaded: _saved_model.make_call_loaded(backend),
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -18,24 +19,30 @@ FRESH = """
 import json, sys
 import tensorflow as tf
 {imports}
-loaded = tf.saved_model.load({path!r})
 x = tf.constant({x})
-found = {{"y": loaded.f(x).numpy().tolist()}}
-def outer(f):
+def slope(f):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = f(x)
-    return tape.gradient(y, x).numpy().tolist()
-if {gradient}:
-    found["outer"] = outer(loaded.f)
-    found["inner"] = outer(tf.function(lambda x: loaded.f(x)))
-    found["signature"] = outer(lambda x: loaded.signatures["serving_default"](x)["y"])
+    try:
+        return tape.gradient(y, x).numpy().tolist()
+    except Exception as error:
+        return type(error).__name__ + ": " + str(error)
+found = {{}}
+for name, path in {paths}.items():
+    loaded = tf.saved_model.load(path)
+    found[name] = {{"y": loaded.f(x).numpy().tolist()}}
+    if {gradient}:
+        found[name]["outer"] = slope(loaded.f)
+        found[name]["inner"] = slope(tf.function(lambda x: loaded.f(x)))
+        found[name]["signature"] = slope(lambda x: loaded.signatures["serving_default"](x)["y"])
 print(json.dumps(found))
 """
 
 
-def fresh(path, *, imports="", gradient=True):
-    code = FRESH.format(path=str(path), x=X, imports=imports, gradient=gradient)
+def fresh(paths, *, imports="", gradient=True):
+    """What a process of its own finds in models that were saved here."""
+    code = FRESH.format(paths=paths, x=X, imports=imports, gradient=gradient)
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
@@ -85,20 +92,42 @@ def save(path, rules, f):
     return model
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Models saved under an override: name -> path."""
+    paths = {name: tmp_path_factory.mktemp("model") for name in [*SAVED, "unregistered"]}
+    for name, (rules, f, *_) in SAVED.items():
+        save(paths[name], rules, f)
+    save(paths["unregistered"], {"sign": lambda xp, x: 3.0}, tf.sign)
+    return {name: str(path) for name, path in paths.items()}
+
+
+@pytest.fixture(scope="module")
+def with_us(saved):
+    return fresh(saved, imports="import surrogate; surrogate.load_backend('tensorflow')")
+
+
+@pytest.fixture(scope="module")
+def without_us(saved):
+    return fresh(saved, gradient=False)
+
+
+@pytest.mark.parametrize("how", ["outer", "inner", "signature"])
 @pytest.mark.parametrize("name", SAVED)
-def test_kept_in_a_fresh_process_that_imports_us(name, tmp_path):
-    rules, f, value, slope = SAVED[name]
-    save(tmp_path, rules, f)
-    found = fresh(tmp_path, imports="import surrogate; surrogate.load_backend('tensorflow')")
-    np.testing.assert_array_equal(found["y"], np.asarray(value, np.float32))
-    for how in ("outer", "inner", "signature"):
-        np.testing.assert_allclose(found[how], slope, rtol=1e-6)
+def test_the_gradient_is_kept_in_a_fresh_process_that_imports_us(name, how, with_us):
+    np.testing.assert_allclose(with_us[name][how], SAVED[name][3], rtol=1e-6)
 
 
-def test_the_forward_needs_nobody(tmp_path):
-    rules, f, value, _ = SAVED["sign"]
-    save(tmp_path, rules, f)
-    assert fresh(tmp_path, gradient=False) == {"y": list(value)}
+@pytest.mark.parametrize("name", SAVED)
+def test_the_forward_needs_nobody(name, with_us, without_us):
+    value = np.asarray(SAVED[name][2], np.float32)
+    np.testing.assert_array_equal(without_us[name]["y"], value)
+    np.testing.assert_array_equal(with_us[name]["y"], value)
+
+
+def test_a_gradient_that_was_never_registered_says_so(with_us):
+    assert with_us["unregistered"]["y"] == list(np.sign(X))
+    assert re.match(r"SpecError: .*cannot be had here", with_us["unregistered"]["outer"])
 
 
 def test_loaded_in_this_process(tmp_path, x):
@@ -119,17 +148,6 @@ def test_a_classic_gradient_is_kept_by_name(tmp_path, x):
         tf.saved_model.save(model, str(tmp_path), signatures=model.serve)
     loaded = tf.saved_model.load(str(tmp_path))
     np.testing.assert_array_equal(tensorflow_modes.eager(loaded.f, x), [2.0] * 4)
-
-
-def test_an_unknown_gradient_says_so(tmp_path, x):
-    with surrogate.override("tensorflow", {"sign": lambda xp, x: 3.0}):
-        model = Model(tf.sign)
-        tensorflow_modes.eager(model.f, x)
-        tf.saved_model.save(model, str(tmp_path), signatures=model.serve)
-    code = "import surrogate; surrogate.load_backend('tensorflow')"
-    with pytest.raises(AssertionError, match=r"(?s)SpecError.*cannot be had here"):
-        fresh(tmp_path, imports=code)
-    assert fresh(tmp_path, imports=code, gradient=False)["y"] == list(np.sign(X))
 
 
 def test_a_changed_formula_warns():
@@ -158,3 +176,28 @@ def test_a_model_loaded_before_warns_inside_an_override(call, tmp_path, x):
             found = tensorflow_modes.eager(lambda x: CALLS[call](loaded, x), x)
         tensorflow_modes.eager(tf.sign, x)
     np.testing.assert_array_equal(found, [0.0] * 4)
+
+
+def test_a_model_loaded_inside_an_override_obeys_it(tmp_path, x):
+    model = Model(tf.sign)
+    tf.saved_model.save(model, str(tmp_path), signatures=model.serve)
+    with surrogate.use("tensorflow", {"sign": "hardtanh"}):
+        loaded = tf.saved_model.load(str(tmp_path))
+        for call in CALLS.values():
+            found = tensorflow_modes.eager(lambda x, call=call: call(loaded, x), x)
+            np.testing.assert_array_equal(found, [0.0, 1.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("mode", ["outer", "symbolic"])
+def test_an_imported_graph_obeys_where_it_is_imported(mode, x):
+    with tf.Graph().as_default() as graph:
+        tf.sign(tf.compat.v1.placeholder(tf.float32, [4], name="x"), name="y")
+    definition = graph.as_graph_def()
+
+    def f(x):
+        return tf.graph_util.import_graph_def(definition, {"x:0": x}, ["y:0"])[0]
+
+    run = tensorflow_modes.ALL[mode]
+    with surrogate.override("tensorflow", {"sign": "hardtanh"}):
+        np.testing.assert_array_equal(run(f, x), [0.0, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(run(f, x), [0.0] * 4)
