@@ -14,10 +14,17 @@ Array = npt.NDArray[Any]
 
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of this name, ``bfloat16`` included."""
-    if name == "bfloat16":
-        import ml_dtypes
+    """The NumPy dtype of this name, ``bfloat16`` included.
 
+    Raises:
+        ModuleNotFoundError: bfloat16 without ml_dtypes; says what to install.
+    """
+    if name == "bfloat16":
+        try:
+            import ml_dtypes
+        except ModuleNotFoundError as error:
+            message = 'bfloat16 is checked with ml_dtypes: pip install "surrogate-gradients[testing]"'
+            raise ModuleNotFoundError(message, name=error.name) from error
         found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return found
     return np.dtype(name)
