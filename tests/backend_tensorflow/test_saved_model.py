@@ -21,10 +21,10 @@ import tensorflow as tf
 {imports}
 x = tf.constant({x})
 def slope(f):
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
     try:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
         return tape.gradient(y, x).numpy().tolist()
     except Exception as error:
         return type(error).__name__ + ": " + str(error)
