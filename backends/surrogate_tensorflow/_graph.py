@@ -45,7 +45,7 @@ def make_import_nodes(backend: TensorFlowBackend) -> Any:
     def import_nodes(self: Any, *args: Any, **kwargs: Any) -> Any:
         made = native(self, *args, **kwargs)
         for node in made:
-            if node.type in watched and not _mark_of(node):
+            if node.type in watched:
                 _mark_new(backend, node.type, node, {})
         return made
 
@@ -132,17 +132,19 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         node._surrogate_situation = here
     if not node.outputs or not node.outputs[0].dtype.is_floating:
         return
-    name = here.types.get(op_type)
+    name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
+    if name is None and op not in here.state.rules:
+        return
+    if _mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
+        return
     if name is not None:
         _types.classic_names.add(name)
         node._set_attr(_MARK, AttrValue(s=name.encode()))
         return
-    op = OP_TYPES.get(op_type)
-    if op is not None and op in here.state.rules:
-        # nobody differentiates by a Python number; generated code gives inputs by name, in order
-        operands = list(given.values())[: len(node.inputs)] or node.inputs
-        needs = tuple(not isinstance(x, int | float) for x in operands)
-        mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
+    # nobody differentiates by a Python number; generated code gives inputs by name, in order
+    operands = list(given.values())[: len(node.inputs)] or node.inputs
+    needs = tuple(not isinstance(x, int | float) for x in operands)
+    mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
 
 
 def _mark_of(node: Node) -> str:

@@ -149,3 +149,14 @@ def test_functions_in_a_gradient_see_no_overrides(x):
 def test_unknown_names_are_refused_with_a_suggestion(key, error, words):
     with pytest.raises(error, match=words), gradient_override_map(key):
         pass
+
+
+def test_the_map_of_a_graph_itself_still_wins(x):
+    with tf.Graph().as_default() as graph, surrogate.override("tensorflow", {"sign": "hardtanh"}):
+        held = tf.constant(x.numpy())
+        with graph.gradient_override_map({"Sign": "Doubled"}):
+            y = tf.sign(held)
+        slopes = tf.gradients(y, held)[0], tf.gradients(tf.sign(held), held)[0]
+        with tf.compat.v1.Session() as session:
+            found = session.run(slopes)
+    np.testing.assert_array_equal(found, [[2.0] * 4, [0.0, 1.0, 1.0, 0.0]])
