@@ -13,12 +13,14 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from surrogate._digest import digest
 from surrogate._gradient import Gradient
 
 Scope = Literal["process", "context"]
+T = TypeVar("T")
+R = TypeVar("R")
 
 #: How many captured gradients are remembered: a new function in every step must not fill the memory.
 _REMEMBERED = 4096
@@ -183,7 +185,7 @@ class Store:
 
     def uninstall(self, layer: Layer) -> None:
         """Take a layer out of the process-wide stack, wherever it lies."""
-        self._set_process(lambda layers: tuple(other for other in layers if other is not layer))
+        to_its_end(self._set_process, lambda layers: tuple(other for other in layers if other is not layer))
 
     def _set_process(self, change: Callable[[tuple[Layer, ...]], tuple[Layer, ...]]) -> None:
         with self.lock:
@@ -199,12 +201,16 @@ class Store:
 
     # -- this context ------------------------------------------------------------------------
 
-    def push(self, layer: Layer) -> Entry:
-        """Put a layer on top of this context's stack."""
-        before, entry = self._local.get(), Entry(layer)
+    def push(self, layer: Layer, entry: Entry | None = None) -> Entry:
+        """Put a layer on top of this context's stack, as this entry or a new one."""
+        before, entry = self._local.get(), entry or Entry(layer)
         base, entries = (None, ()) if before is None else (before.base, before.entries)
-        self._set_local(_Local(base, (*entries, entry)), before)
-        return entry
+        try:
+            self._set_local(_Local(base, (*entries, entry)), before)
+            return entry
+        except BaseException:
+            self.pop(entry)  # interrupted here, nobody would leave it
+            raise
 
     def holds(self, entry: Entry) -> bool:
         """Whether the entry lies on this context's stack."""
@@ -216,6 +222,9 @@ class Store:
 
         An entry of another context (a generator that somebody else closes) is switched off there.
         """
+        to_its_end(self._take_out, entry)
+
+    def _take_out(self, entry: Entry) -> None:
         local = self._local.get()
         if local is None or not self.holds(entry):
             with self.lock:
@@ -231,8 +240,8 @@ class Store:
     def exactly(self, state: State | None) -> Iterator[None]:
         """In this context use exactly these rules, whatever is in force around; None: no rules."""
         before = self._local.get()
-        self._set_local(_Local(state or self._nothing, ()), before)
         try:
+            self._set_local(_Local(state or self._nothing, ()), before)
             yield
         finally:
             self._set_local(before, self._local.get())
@@ -245,3 +254,14 @@ class Store:
             self._local.set(before)
             self._apply(None if before is None else before.resolve(self._process).rules, "context")
             raise
+
+
+def to_its_end(undo: Callable[[T], R], what: T) -> R:
+    """End an override. An interrupt (Ctrl-C) meanwhile is raised after that, not in its place."""
+    try:
+        return undo(what)
+    except Exception:
+        raise
+    except BaseException:
+        undo(what)
+        raise

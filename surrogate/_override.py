@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
-from surrogate._active import Entry, Layer, RuleSet
+from surrogate._active import Entry, Layer, RuleSet, to_its_end
 from surrogate._backend import Backend
 from surrogate._decorate import decorate
 from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
@@ -79,24 +79,29 @@ class ProcessOverride(Override):
 
     def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
         super().__init__(backend, rules)
-        self._backend.store.install(self._layer)
-        self._alive = True
+        try:
+            self._backend.store.install(self._layer)
+            self._alive = True
+        except BaseException:
+            self._backend.store.uninstall(self._layer)  # interrupted here, nobody could undo it
+            raise
 
     def undo(self) -> None:
         """Go back to what is left without this override. Undoing twice does nothing."""
         self._undo(warn=True, stacklevel=3)
 
     def _undo(self, *, warn: bool, stacklevel: int) -> None:
+        if to_its_end(ProcessOverride._end, self) and warn:
+            self._warn_if_unused(stacklevel)
+
+    def _end(self) -> bool:
+        """Whether it was in force until now. Where this fails, it still is, and can be undone again."""
         with self._backend.store.lock:
-            alive, self._alive = self._alive, False
-        if alive:
-            try:
+            was = self._alive
+            if was:
                 self._backend.store.uninstall(self._layer)
-            except BaseException:
-                self._alive = True  # still in force: it can be undone again
-                raise
-            if warn:
-                self._warn_if_unused(stacklevel)
+                self._alive = False
+            return was
 
     def __enter__(self) -> Self:
         if not self._alive:
@@ -120,27 +125,40 @@ class ScopedOverride(Override):
         self._entered: list[Entry] = []
 
     def __enter__(self) -> Self:
-        self._entered.append(self._backend.store.push(self._layer))
+        entry = Entry(self._layer)
+        try:
+            self._backend.store.push(self._layer, entry)
+            self._entered.append(entry)
+        except BaseException:
+            self._backend.store.pop(entry)  # interrupted here, nobody would leave it
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        store = self._backend.store
-        with store.lock:
-            if not self._entered:
-                raise ScopeError("this override is not entered.")
-            # ours, if this context has one; else a generator that was entered elsewhere is being closed here
-            here = [entry for entry in self._entered if store.holds(entry)]
-            entry = (here or self._entered)[-1]
-            self._entered.remove(entry)
+        left: list[Entry] = []
         try:
-            store.pop(entry)
-        except BaseException:
-            self._entered.append(entry)  # still in force: it can be left again
+            to_its_end(self._leave, left)
+        except Exception:
+            self._entered += left  # still in force: it can be left again
             raise
         if kind is None:
-            self._warn_if_unused(stacklevel=2, before=entry.hits)
+            self._warn_if_unused(stacklevel=2, before=left[0].hits)
+
+    def _leave(self, left: list[Entry]) -> None:
+        """End one entering and put it into ``left``; called again where it was interrupted."""
+        store = self._backend.store
+        with store.lock:
+            if not left:
+                if not self._entered:
+                    raise ScopeError("this override is not entered.")
+                # ours, if this context has one; else a generator that was entered elsewhere is being closed
+                here = [entry for entry in self._entered if store.holds(entry)]
+                left.append((here or self._entered)[-1])
+            if left[0] in self._entered:
+                self._entered.remove(left[0])
+        store.pop(left[0])
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of ``function`` runs inside the override.

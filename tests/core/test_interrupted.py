@@ -1,0 +1,114 @@
+"""Ctrl-C while an override begins or ends: it is over all the same, wherever the interrupt falls."""
+
+import sys
+
+import pytest
+
+import surrogate
+
+SIGN = {"sign": "identity"}
+_ACTIVE = surrogate._active.__file__
+_PARTS = {"_leave", "_end"}  # of _override.py
+_DOORS = {"to_its_end", "pop"}  # before their first line Python itself may raise: nothing can be done
+
+
+class _Once:
+    """Raises KeyboardInterrupt before the n-th line that the core runs to begin or end an override."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, frame, event, arg):
+        code = frame.f_code
+        ours = code.co_filename == _ACTIVE and code.co_name not in _DOORS
+        if not ours and code.co_name not in _PARTS:
+            return self if event == "call" else None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupt(n, step):
+    """Whether the step was interrupted at the n-th line."""
+    before = sys.gettrace()
+    sys.settrace(_Once(n))
+    try:
+        step()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def every_line(prepare):
+    """Interrupt what ``prepare()`` returns at every line, until it comes through; how many there were."""
+    n = 0
+    while True:
+        step = prepare()
+        n += 1
+        if not interrupt(n, step):
+            return n - 1
+
+
+@pytest.fixture
+def scope(toy):
+    return surrogate.override(toy, SIGN)
+
+
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
+class TestAnInterrupt:
+    def test_while_a_block_begins(self, toy, scope):
+        def prepare():
+            assert toy.here == {}
+            return scope.__enter__
+
+        assert every_line(prepare) > 5
+        assert toy.here == SIGN
+        scope.__exit__(None, None, None)
+        assert toy.here == {}
+
+    def test_while_a_block_ends(self, toy, scope):
+        def prepare():
+            assert toy.here == {}
+            scope.__enter__()
+            return lambda: scope.__exit__(None, None, None)
+
+        assert every_line(prepare) > 5
+        assert toy.here == {}
+        with pytest.raises(surrogate.ScopeError):
+            scope.__exit__(None, None, None)
+
+    def test_while_a_decorated_function_ends(self, toy, scope):
+        @scope
+        def body():
+            return None
+
+        def prepare():
+            assert toy.here == {}
+            return body
+
+        assert every_line(prepare) > 5
+        assert toy.here == {}
+
+    def test_while_use_begins(self, toy):
+        handles = []
+
+        def prepare():
+            assert toy.here == {}
+            return lambda: handles.append(surrogate.use(toy, SIGN))
+
+        assert every_line(prepare) > 5
+        assert toy.here == SIGN
+        handles[0].undo()
+        assert toy.here == {}
+
+    def test_while_use_is_undone(self, toy):
+        def prepare():
+            assert toy.here == {}
+            return surrogate.use(toy, SIGN).undo
+
+        assert every_line(prepare) > 5
+        assert toy.here == {}
