@@ -24,12 +24,12 @@ class Alive:
     block that made it was left long ago.
 
     Args:
-        on, off: called under a lock, in turns.
+        on, off: called under a lock, in turns; once more if they were interrupted.
     """
 
     def __init__(self, on: Callable[[], None], off: Callable[[], None]) -> None:
         self._on, self._off = on, off
-        self._is_on = False
+        self._is_on: bool | None = False
         self._settling = False
         self._process = False
         self._marks: set[weakref.ref[_Mark]] = set()
@@ -64,6 +64,7 @@ class Alive:
         self._settling = True
         try:
             while self._is_on != (wanted := self._process or bool(self._marks)):
+                self._is_on = None  # interrupted in between, all of it is done again
                 (self._on if wanted else self._off)()
                 self._is_on = wanted
         finally:

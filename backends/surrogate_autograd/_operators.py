@@ -50,8 +50,9 @@ class Operators:
             setattr(ArrayBox, name, function)
 
     def remove(self) -> None:
-        for name in self._added:
-            delattr(ArrayBox, name)
+        for name, function in self._added.items():
+            if vars(ArrayBox).get(name) is function:
+                delattr(ArrayBox, name)
 
 
 def _either(state: State) -> bool:
