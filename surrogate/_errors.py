@@ -26,13 +26,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 
 class SurrogateError(Exception):
     """Base of every error this library raises itself."""
 
     # a plain one also where a built-in error is a second base: TensorFlow's autograph makes an error
     # of the user's code again from its message only if it can tell that this works
-    __init__ = Exception.__init__
+    if not TYPE_CHECKING:
+        __init__ = Exception.__init__
 
 
 class UnknownNameError(SurrogateError, LookupError):
