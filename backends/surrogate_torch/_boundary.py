@@ -8,7 +8,9 @@ would try our kernels, which are no code of a model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -27,8 +29,12 @@ def mark(backend: Backend) -> None:
     """Tell the compiler not to trace the core's ``use`` and ``override``; once per process.
 
     These attributes are what ``torch.compiler.disable`` sets; it is not called here because it would
-    import the compiler.
+    import the compiler. They keep the compiler from tracing into a call; where it has stepped out, it would
+    still look at the functions that run, hence :func:`hide`.
     """
+    hide([_load_catalogue])
+    _load_catalogue()
+    hide(_core())
     store = type(backend.store)
     for function in (
         surrogate.Override.__init__,
@@ -47,6 +53,21 @@ def mark(backend: Backend) -> None:
             _torchdynamo_disable_msg=_REASON,
             _torchdynamo_disable_recursive=True,
         )
+
+
+def _load_catalogue() -> None:
+    """The first override of a process may begin inside a compiled function: then all of this runs there."""
+    surrogate.ops()
+
+
+def _core() -> Iterator[Callable[..., Any]]:
+    """Every function and method of the package ``surrogate``."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "surrogate":
+            for value in list(vars(module).values()):
+                if getattr(value, "__module__", None) == name:
+                    members = vars(value).values() if isinstance(value, type) else (value,)
+                    yield from (member for member in members if inspect.isfunction(member))
 
 
 def hide(functions: Iterable[Callable[..., Any]]) -> None:

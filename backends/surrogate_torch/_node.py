@@ -80,7 +80,7 @@ class Capture:
 _INTEGER = (1 << 63) - 1
 
 
-class _Node(_SingleLevelFunction):  # type: ignore[misc]  # torch is not typed here
+class _Node(_SingleLevelFunction):
     # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
