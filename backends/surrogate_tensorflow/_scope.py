@@ -78,6 +78,7 @@ class Scope:
         self._backend = backend
         self._changed = changed
         self.alive = False
+        self._settled: bool | None = False
         self.pause = Pause()
         self._lock = threading.RLock()
         self._process = False
@@ -164,6 +165,7 @@ class Scope:
     def _refresh(self) -> None:
         with self._lock:
             alive = self._process or bool(self._tokens)
-            if alive != self.alive:
-                self.alive = alive
+            if alive != self._settled:
+                self._settled, self.alive = None, alive  # interrupted in between, all of it is done again
                 self._changed(alive)
+                self._settled = alive

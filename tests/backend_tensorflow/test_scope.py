@@ -187,3 +187,24 @@ class TestOnlyTheUsersOps:
             slope(x)
             with surrogate.override("tensorflow", {"round": lambda xp, x: 1.0 + xp.sign(x)}):
                 assert slope(x, tf.round) == [0.0, 0.0, 2.0, 2.0]
+
+
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
+@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
+def test_a_switch_of_the_hooks_that_was_interrupted_is_done_again(x, monkeypatch, on):
+    scope = surrogate.load_backend("tensorflow").scope
+    native, calls = scope._changed, []
+
+    def interrupted(wanted):
+        if wanted is on and not calls:
+            calls.append(wanted)
+            raise KeyboardInterrupt
+        native(wanted)
+
+    monkeypatch.setattr(scope, "_changed", interrupted)
+    with pytest.raises(KeyboardInterrupt), surrogate.use("tensorflow", {"sign": "hardtanh"}):
+        assert not on
+    assert slope(x) == ZERO
+    with override():
+        assert slope(x) == WINDOW
+    assert not scope.alive
