@@ -28,6 +28,7 @@ _REMEMBERED = 4096
 _interned: weakref.WeakValueDictionary[frozenset[tuple[str, Gradient]], RuleSet] = (
     weakref.WeakValueDictionary()
 )
+_lock = threading.RLock()  # reentrant: collecting garbage inside may run anything
 
 
 class RuleSet(Mapping[str, Gradient]):
@@ -48,7 +49,8 @@ class RuleSet(Mapping[str, Gradient]):
             return found
         made = super().__new__(cls)
         made._rules = dict(rules)
-        return _interned.setdefault(key, made)
+        with _lock:  # two threads may make equal ones at the same moment
+            return _interned.setdefault(key, made)
 
     @cached_property
     def digest(self) -> str:

@@ -41,6 +41,29 @@ def constant(value):
 
 @quiet
 class TestHooks:
+    @pytest.mark.parametrize("at", ["on", "off"])
+    def test_a_switch_that_was_interrupted_is_done_again(self, monkeypatch, at):
+        backend = surrogate.load_backend("autograd")
+        scope, swap = surrogate.override(backend, IDENTITY), type(backend._capture._swaps[0])
+        name = "install" if at == "on" else "remove"
+        native, calls = getattr(swap, name), []
+
+        def interrupted(self):
+            calls.append(self)
+            if len(calls) == 4:
+                raise KeyboardInterrupt
+            native(self)
+
+        monkeypatch.setattr(swap, name, interrupted)
+        with pytest.raises(KeyboardInterrupt), surrogate.use(backend, IDENTITY):
+            raise ValueError if at == "on" else KeyboardInterrupt
+        assert not backend.state().rules
+        monkeypatch.undo()
+        with scope:
+            assert hooked()
+            assert slope() == [1, 1, 1]
+        assert not hooked()
+
     def test_they_exist_only_inside(self):
         assert not hooked()
         with surrogate.override("autograd", IDENTITY):

@@ -1,7 +1,10 @@
 """use and override: what is in force where, any order of undoing, hits, the warning."""
 
 import itertools
+import sys
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -361,3 +364,21 @@ def test_no_warning_is_lost_or_doubled(toy):
             pass
         handle.undo()
     assert [w.category for w in caught] == [surrogate.NothingCapturedWarning]
+
+
+def test_equal_rules_made_in_many_threads_at_once_are_one_object():
+    gradient = surrogate.gradient("sign", "hardtanh(width=0.123)")
+    barrier = threading.Barrier(8)
+
+    def make(_):
+        barrier.wait()
+        return surrogate.RuleSet({"sign": gradient})
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(50):
+                assert len({id(found) for found in list(pool.map(make, range(8)))}) == 1
+    finally:
+        sys.setswitchinterval(before)
