@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from surrogate import Backend
-from surrogate_torch import _kernels
+from surrogate_torch import _foreach, _kernels
 from surrogate_torch._boundary import hide
 from surrogate_torch._checkpoint import bind_recomputations
 from surrogate_torch._node import STEPS
@@ -40,6 +40,7 @@ class Installation:
                 front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
                 if front is not None:
                     todo.append((overload, front, _FRONT))
+        todo.extend(_foreach.kernels(scope))
         todo.extend(shields())
         hide([kernel for _, kernel, _ in todo] + STEPS)
         self._library = torch.library.Library("aten", "IMPL")

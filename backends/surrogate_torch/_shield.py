@@ -61,6 +61,8 @@ COMPOSITES = _table(
     margin_ranking_loss=("clip",),
     nanquantile=("ceil", "floor"),
     quantile=("ceil", "floor"),
+    rnn_relu=("relu",),
+    rnn_relu_cell=("relu",),
     triplet_margin_loss=("clip",),
 )
 
@@ -107,11 +109,22 @@ def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:
     return shielded
 
 
+#: The alias "Autograd" does not reach operators without a derivative of their own: each device by name.
+_COMPOSITE_KEYS = (
+    "AutogradCPU",
+    "AutogradCUDA",
+    "AutogradMPS",
+    "AutogradXPU",
+    "AutogradMeta",
+    "FuncTorchDynamicLayerFrontMode",
+)
+
+
 def shields() -> Iterator[tuple[Any, Callable[..., Any], str]]:
     """Overload, kernel and dispatch key of everything to be wrapped."""
     for composite, keys in (
         *((c, ("Autograd",)) for c in FORMULAS),
-        *((c, ("AutogradCPU", "AutogradCUDA", "FuncTorchDynamicLayerFrontMode")) for c in COMPOSITES),
+        *((c, _COMPOSITE_KEYS) for c in COMPOSITES),
     ):
         for name in composite.packet.overloads():
             overload = getattr(composite.packet, name)

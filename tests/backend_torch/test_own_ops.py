@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from torch import nn
 from torch.func import grad, hessian, jacfwd, jacrev
 
 import surrogate
@@ -47,6 +48,10 @@ def test_second_derivatives_do_not_change(f):
 
 A, B, C = torch.randn(3, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 SIDE = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
+with torch.random.fork_rng():
+    torch.manual_seed(0)
+    RNN = nn.RNN(4, 3, nonlinearity="relu", dtype=torch.float64)
+    CELL = nn.RNNCell(4, 3, nonlinearity="relu", dtype=torch.float64)
 COMPOSITES = {
     "triplet_margin_loss": lambda a: F.triplet_margin_loss(a, B, C),
     "margin_ranking_loss": lambda a: F.margin_ranking_loss(a[:, 0], B[:, 0], SIDE),
@@ -62,6 +67,8 @@ COMPOSITES = {
     "softsign": F.softsign,
     "gaussian_nll_loss": lambda a: F.gaussian_nll_loss(B, C, torch.exp(a)),
     "lp_pool1d": lambda a: F.lp_pool1d(torch.exp(a)[None], 3.0, 2),
+    "rnn": lambda a: RNN(a[:, None])[0],
+    "rnn cell": lambda a: CELL(a),
     "triplet_margin_with_distance_loss": lambda a: F.triplet_margin_with_distance_loss(a, B, C),
 }
 

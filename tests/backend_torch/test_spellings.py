@@ -350,3 +350,31 @@ def test_a_leaf_cannot_be_changed_in_place():
 def test_unknown_op_is_refused_with_a_suggestion():
     with pytest.raises(surrogate.UnknownOpError, match="sign"):
         surrogate.use("torch", {"sgin": "identity"})
+
+
+FOREACH = {
+    "_foreach_sign": ("sign", "arctan", (), ()),
+    "_foreach_abs": ("abs", "sign0", (), ()),
+    "_foreach_round": ("round", "sine", (), ()),
+    "_foreach_floor": ("floor", "sine", (), ()),
+    "_foreach_clamp_min": ("clip", "half", (-1.0,), (-1.0, np.inf)),
+    "_foreach_clamp_max": ("clip", "half", ([1.0, 1.0],), (-np.inf, 1.0)),
+}
+
+
+@pytest.mark.parametrize("suffix", ["", "_"], ids=["new", "in place"])
+@pytest.mark.parametrize("name", FOREACH)
+def test_lists_of_tensors(name, suffix):
+    op, spec, arguments, others = FOREACH[name]
+    leaves = [X.clone().requires_grad_(), X[:3].clone().requires_grad_()]
+    tensors = [leaf.clone() for leaf in leaves]
+    with surrogate.override("torch", {op: spec}):
+        found = getattr(torch, name + suffix)(tensors, *arguments)
+    results = tensors if suffix else found
+    native = getattr(torch, name)([leaf.detach() for leaf in leaves], *arguments)
+    gradients = torch.autograd.grad(sum(y.sum() for y in results), leaves)
+    for leaf, y, expected, gradient in zip(leaves, results, native, gradients, strict=True):
+        assert torch.equal(y.detach(), expected)
+        np.testing.assert_allclose(
+            gradient.numpy(), reference.vjp(op, spec, leaf.detach().numpy(), *others)[0], rtol=1e-13
+        )
