@@ -19,7 +19,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from statistics import median
 from typing import Any
 
@@ -31,16 +31,15 @@ from surrogate_tensorflow import TensorFlowBackend, _install
 import surrogate
 
 Timed = Callable[[], Any]
-Row = tuple[str, Timed, Timed]
+Place = tuple[AbstractContextManager[Any], Timed]
+Row = tuple[str, Place, Place]
 
 SMALL, LARGE = 16, 10_000_000
 
 
-def ratio(ours: Timed, theirs: Timed, seconds: float) -> tuple[float, float]:
+def ratio(ours: Place, theirs: Place, seconds: float) -> tuple[float, float]:
     """How much longer ours takes (median over pairs of runs), and the microseconds that theirs takes."""
-    for f in (ours, theirs):
-        f()
-        f()
+    timed(ours), timed(theirs)
     pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(pairs) < 5:
@@ -48,11 +47,13 @@ def ratio(ours: Timed, theirs: Timed, seconds: float) -> tuple[float, float]:
     return median(a / b for a, b in pairs), median(b for _, b in pairs) * 1e6
 
 
-def timed(f: Timed) -> float:
-    """Seconds of one run."""
-    start = time.perf_counter()
-    f()
-    return time.perf_counter() - start
+def timed(place: Place) -> float:
+    """Seconds of one run, without getting there."""
+    where, f = place
+    with where:
+        start = time.perf_counter()
+        f()
+        return time.perf_counter() - start
 
 
 def gradient(f: Callable[[Any], Any], x: Any) -> Timed:
@@ -67,15 +68,14 @@ def gradient(f: Callable[[Any], Any], x: Any) -> Timed:
     return run
 
 
-def under(rules: dict[str, str], run: Timed) -> Timed:
+def under(rules: dict[str, str], run: Timed) -> Place:
     """Inside an override."""
-    override = surrogate.override("tensorflow", rules)
+    return surrogate.override("tensorflow", rules), run
 
-    def inside() -> Any:
-        with override:
-            return run()
 
-    return inside
+def plain(run: Timed) -> Place:
+    """With no override alive."""
+    return nullcontext(), run
 
 
 def many(f: Timed, times: int) -> Timed:
@@ -119,34 +119,37 @@ def rows(backend: TensorFlowBackend) -> Iterator[Row]:
         x = tf.random.normal(shape)
         run = many(gradient(tf.sign, x), times)
         window, identity = under({"sign": "hardtanh"}, run), under({"sign": "identity"}, run)
-        yield f"{size}: window / custom_gradient", window, many(gradient(hand_window, x), times)
+        yield f"{size}: window / custom_gradient", window, plain(many(gradient(hand_window, x), times))
         for name, function in peers():
-            yield f"{size}: window / {name}", window, many(gradient(function, x), times)
-        yield f"{size}: identity / custom_gradient", identity, many(gradient(hand_identity, x), times)
-        yield f"{size}: identity / stop_gradient trick", identity, many(gradient(trick, x), times)
+            yield f"{size}: window / {name}", window, plain(many(gradient(function, x), times))
+        yield f"{size}: identity / custom_gradient", identity, plain(many(gradient(hand_identity, x), times))
+        yield f"{size}: identity / stop_gradient trick", identity, plain(many(gradient(trick, x), times))
     x, m = tf.random.normal([SMALL]), tf.random.normal([8, 8])
     others = {
         "add": lambda: x + x,
         "matmul": lambda: m @ m,
         "add, forward and backward": gradient(lambda v: v + v, x),
     }
+    others["a tf.function"] = tf.function(lambda: x + x)
     for name, f in others.items():
         run = many(f, 50)
-        yield f"other ops: {name}, active / none alive", under({"floor": "identity"}, run), run
+        yield f"other ops: {name}, active / none alive", under({"floor": "identity"}, run), plain(run)
     for name, f in {**others, "sign, forward and backward": gradient(tf.sign, x)}.items():
         run = many(f, 50)
-        yield f"nothing active: {name}, loaded / not loaded", run, _without(backend, run)
+        yield f"nothing active: {name}, loaded / not loaded", plain(run), (Unloaded(backend), run)
 
 
-def _without(backend: TensorFlowBackend, run: Timed) -> Timed:
-    def outside() -> Any:
+class Unloaded:
+    """TensorFlow without us."""
+
+    def __init__(self, backend: TensorFlowBackend) -> None:
+        self._backend = backend
+
+    def __enter__(self) -> None:
         _install.uninstall()
-        try:
-            return run()
-        finally:
-            _install.install(backend)
 
-    return outside
+    def __exit__(self, *_: object) -> None:
+        _install.install(self._backend)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _hooks, _namespace as xp
+from surrogate_tensorflow._kernels import is_plain_window, select
 from surrogate_tensorflow._recording import unrecorded, with_zero_derivative
 from surrogate_tensorflow._scope import Pause
 
@@ -45,7 +46,10 @@ class Capture:
     def backward(self, g: Tensor) -> list[Tensor | None]:
         """One cotangent per input, of the input's shape; None where it is not needed."""
         with self._pause:
-            found = self.rule.vjp(xp, self._saved, g, self.needs)
+            if is_plain_window(self.rule):
+                found: tuple[Tensor | None, ...] = (select(self._saved[0], g),)
+            else:
+                found = self.rule.vjp(xp, self._saved, g, self.needs)
             if self._shapes:
                 pairs = zip(found, self._shapes, strict=True)
                 found = tuple(None if c is None else _sum_to(c, shape) for c, shape in pairs)
