@@ -6,6 +6,7 @@ x/y has no remainder: NaN where the formula needs one.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from surrogate._registry import register
@@ -57,7 +58,9 @@ def fmod_exact(xp: Any, x: Any, y: Any) -> Any:
 @register("floor_divide", name="identity")
 def as_true_division(xp: Any, x: Any, y: Any) -> Any:
     """(1/y, -x/y^2): as true division, the floor passed straight through."""
-    return 1 / y, -(x / y) / y  # y*y would under- or overflow early
+    # y*y would under- or overflow early; a Python 0 raises where an array's is infinite
+    by_x = math.copysign(math.inf, y) if isinstance(y, int | float) and y == 0 else 1 / y
+    return by_x, -(x / y) / y
 
 
 @register("floor_divide", name="zero")

@@ -104,3 +104,16 @@ def test_the_divisors_cotangent_is_summed_to_its_shape():
     )
     assert by_x.shape == (2, 3)
     assert by_y == -2.0 * (0 + 1 + 2 - 1 + 0 + 3)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0])
+def test_a_divisor_that_is_the_python_number_zero_does_as_an_array_of_zeros(zero):
+    x, g = np.array([-2.0, 0.0, 3.0]), np.array([1.0, 0.0, -2.0])
+    rule = surrogate.gradient("floor_divide", "identity").rule
+    with np.errstate(all="ignore"):
+        number = rule.vjp(surrogate.reference.xp, rule.save(surrogate.reference.xp, (x, zero)), g)[0]
+        array = rule.vjp(
+            surrogate.reference.xp, rule.save(surrogate.reference.xp, (x, np.full(3, float(zero)))), g
+        )[0]
+    np.testing.assert_array_equal(number, array)
+    np.testing.assert_array_equal(np.abs(number), [np.inf, np.nan, np.inf])
