@@ -14,6 +14,7 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._guards import TracingContext
 
+from surrogate import Gradient, State
 from surrogate_torch import _guards
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
@@ -38,7 +39,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     own_state, redispatch = scope.state, overload.redispatch
 
     def kernel(keys: Any, x: Any) -> Any:
-        # what here() does for most calls, written out: a small op's time is spent in this function
+        # _look_up and here() for most calls, written out: a small op's time is spent in this function
         state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
         if state is not None:
             gradient = state.rules.get(op)
@@ -57,7 +58,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
                     state.captured(op)
-        if uses:
+        if uses and (state is None or state.rules):
             with untouched(uses):
                 return native.call_boxed(keys, x)
         return native.call_boxed(keys, x)
@@ -67,60 +68,41 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
 
 def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of any other op."""
-    overload, read, here = spelling.overload, spelling.read, scope.here
-    slots = tensor_slots(overload)
-    uses = OWN.get(spelling.op, frozenset())
-    attribute = "decimals" in (argument.name for argument in overload._schema.arguments)
-
-    def pass_on(boxed: bool, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if boxed:
-            return native.call_boxed(keys, *args, **kwargs)
-        return _native_with_numbers(overload, native, slots, keys, args, kwargs)
+    overload = spelling.overload
+    decimals = "decimals" in (argument.name for argument in overload._schema.arguments)
+    pass_on = _PassOn(spelling.op, overload, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        boxed = all(isinstance(args[slot], torch.Tensor) for slot in slots)
-        call = read(args, kwargs)
-        if call is not None and (state := here(call.op)) is not None:
-            gradient = state.rules.get(call.op)
-            if gradient is not None and inside_a_function(call.op, sys._getframe(1)):
-                gradient = None
-            elif _tracing() is not None:
-                _guards.note(call.op, gradient, scope)
-            if gradient is not None:
-                if needs := _needs(call.inputs):
-                    refuse_sparse(call.op, call.inputs)
-                    state.captured(call.op)
-                    rule = gradient.at(kwargs["decimals"]) if attribute else gradient.rule
-                    return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
-                if flags.deferred:
-                    state.captured(call.op)
-        if uses:
-            with untouched(uses):
-                return pass_on(boxed, keys, args, kwargs)
-        return pass_on(boxed, keys, args, kwargs)
+        call = spelling.read(args, kwargs)
+        state, gradient = (None, None) if call is None else _look_up(call.op, scope)
+        if call is not None and state is not None and gradient is not None:
+            if needs := _needs(call.inputs):
+                refuse_sparse(call.op, call.inputs)
+                state.captured(call.op)
+                rule = gradient.at(kwargs["decimals"]) if decimals else gradient.rule
+                boxed = pass_on.takes(args)
+                return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+            if flags.deferred:
+                state.captured(call.op)
+        return pass_on(state, keys, args, kwargs)
 
     return kernel
 
 
 def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of the overload that changes its first argument: the op, copied into it."""
-    overload, read, here = spelling.overload, spelling.read, scope.here
-    slots = tensor_slots(spelling.inplace)
+    pass_on = _PassOn(spelling.op, spelling.inplace, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        call = read(args, kwargs)
-        if call is not None and (state := here(call.op)) is not None:
-            gradient = state.rules.get(call.op)
-            if gradient is not None and inside_a_function(call.op, sys._getframe(1)):
-                gradient = None
-            elif _tracing() is not None:
-                _guards.note(call.op, gradient, scope)
-            if gradient is not None and _needs(call.inputs):
+        call = spelling.read(args, kwargs)
+        state, gradient = (None, None) if call is None else _look_up(call.op, scope)
+        if call is not None and state is not None and gradient is not None:
+            if _needs(call.inputs):
                 # the op's input is about to be overwritten, and the rule may keep it
-                return args[0].copy_(overload(args[0].clone(), *args[1:], **kwargs))
-        if all(isinstance(args[slot], torch.Tensor) for slot in slots):
-            return native.call_boxed(keys, *args, **kwargs)
-        return _native_with_numbers(spelling.inplace, native, slots, keys, args, kwargs)
+                return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
+            if flags.deferred:
+                state.captured(call.op)
+        return pass_on(state, keys, args, kwargs)
 
     return kernel
 
@@ -141,6 +123,22 @@ def front(overload: Any, native: Any) -> Kernel | None:
         return overload(*as_tensors(slots, args), **kwargs)
 
     return kernel
+
+
+def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
+    """The state that this call obeys and its gradient; None for a call that is not the user's.
+
+    Called by a kernel. A compiler that is tracing is told that the result depends on them.
+    """
+    state = scope.here(op)
+    if state is None:
+        return None, None
+    gradient = state.rules.get(op)
+    if gradient is not None and inside_a_function(op, sys._getframe(1)):
+        return state, None
+    if _tracing() is not None:
+        _guards.note(op, gradient, scope)
+    return state, gradient
 
 
 def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:
@@ -171,10 +169,28 @@ def _apply(capture: Capture) -> Any:
         return Surrogate.apply(capture, (_grad_enabled(), _fwd_grad_enabled()), *capture.tensors())
 
 
-def _native_with_numbers(
-    overload: Any, native: Any, slots: Sequence[int], keys: Any, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
-    if _needs([args[slot] for slot in slots]):  # PyTorch's own node, or its "not implemented"
-        return native.call_boxed(keys, *as_tensors(slots, args), **kwargs)
-    with _below_autograd():
-        return overload(*args, **kwargs)
+class _PassOn:
+    """The native kernel of an overload in whose Tensor slots a number may stand."""
+
+    def __init__(self, op: str, overload: Any, native: Any) -> None:
+        self._overload, self._native = overload, native
+        self._slots = tensor_slots(overload)
+        self._uses = OWN.get(op)
+
+    def takes(self, args: Sequence[Any]) -> bool:
+        """Whether the arguments can be handed to a kernel as they are."""
+        return all(isinstance(args[slot], torch.Tensor) for slot in self._slots)
+
+    def __call__(self, state: State | None, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if self._uses and (state is None or state.rules):
+            with untouched(self._uses):
+                return self._run(keys, args, kwargs)
+        return self._run(keys, args, kwargs)
+
+    def _run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if self.takes(args):
+            return self._native.call_boxed(keys, *args, **kwargs)
+        if _needs([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
+            return self._native.call_boxed(keys, *as_tensors(self._slots, args), **kwargs)
+        with _below_autograd():
+            return self._overload(*args, **kwargs)
