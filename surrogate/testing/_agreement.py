@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from surrogate.testing._cases import Case
-from surrogate.testing._compare import slack, ulps
+from surrogate.testing._compare import forward_slack, slack, ulps
 from surrogate.testing._dtypes import limits
 from surrogate.testing._failure import SHOWN
-from surrogate.testing._run import Run
+from surrogate.testing._points import Grid
+from surrogate.testing._run import Run, spread_grid, tangents
 from surrogate.testing._target import Target
 
 Array = npt.NDArray[Any]
@@ -79,17 +80,16 @@ def _common(one: Target, other: Target) -> Iterator[tuple[Case, str, Run, Run]]:
 def _compare(agreement: Agreement, case: Case, a: Run, b: Run, flushed: bool) -> None:
     dtype, known = a.points.dtype, limits(a.points.dtype)
     reverse = a.results[0].shape == a.points.g.shape
-    g = a.points.g.astype(np.float64) if reverse else np.ones(a.results[0].shape)
+    points = a.points if reverse else spread_grid(a.points)
+    g = points.g.astype(np.float64)
     usable = np.isfinite(g)
     if flushed:
-        for x in a.points.wide():
-            usable &= ((np.abs(x) >= known.tiny) | (x == 0))[: len(g)] if reverse else usable
+        usable &= np.all([(np.abs(x) >= known.tiny) | (x == 0) | np.isnan(x) for x in points.wide()], axis=0)
     exact = ulps(case, dtype) == 0
-    allowed = (
-        [np.zeros(g.shape)] * len(a.results)
-        if exact or not reverse
-        else slack(case, a.points, np.where(usable, g, 1.0))
-    )
+    if reverse:
+        allowed = slack(case, points, np.where(usable, g, 1.0))
+    else:
+        allowed = [forward_slack(case, points, [t.astype(np.float64) for t in tangents(a.points)])]
     for i, (first, second) in enumerate(zip(a.results, b.results, strict=True)):
         if first.shape != second.shape or first.shape != usable.shape:
             continue
@@ -100,19 +100,18 @@ def _compare(agreement: Agreement, case: Case, a: Run, b: Run, flushed: bool) ->
         finite = np.isfinite(x) & np.isfinite(y)
         difference = np.where(finite, np.abs(np.where(finite, x - y, 0.0)) - 2 * allowed[i], np.inf)
         apart = np.where(same, 0.0, np.maximum(difference, 0.0) / known.spacing(np.where(finite, x, 1.0)))
-        wrong = usable & (apart > (0 if exact else ULPS))
+        wrong = usable & (apart > (0 if exact and (reverse or len(points.inputs) == 1) else ULPS))
         agreement.compared += int(usable.sum())
         agreement.equal += int((same & usable).sum())
         agreement.wrong += int(wrong.sum())
         agreement.worst = max(agreement.worst, float(np.max(apart[usable], initial=0.0)))
-        _show(agreement, case, a, i, wrong, x, y)
+        _show(agreement, case, points, i, wrong, x, y)
 
 
-def _show(agreement: Agreement, case: Case, a: Run, i: int, wrong: Array, x: Array, y: Array) -> None:
+def _show(agreement: Agreement, case: Case, points: Grid, i: int, wrong: Array, x: Array, y: Array) -> None:
     one, other = agreement.backends
-    inputs = [np.broadcast_to(v if v.shape == wrong.shape else v[:1], wrong.shape) for v in a.points.wide()]
     for at in np.argwhere(wrong)[: SHOWN - len(agreement.numbers)]:
         place = tuple(at)
-        row = {"gradient": case.spec, "dtype": a.points.dtype, "derivative": str(i)}
-        row |= {f"x{k}": f"{v[place]:.9g}" for k, v in enumerate(inputs)}
+        row = {"gradient": case.spec, "dtype": points.dtype, "derivative": str(i)}
+        row |= {f"x{k}": f"{v[place]:.9g}" for k, v in enumerate(points.wide())}
         agreement.numbers.append(row | {one: f"{x[place]:.9g}", other: f"{y[place]:.9g}"})

@@ -53,6 +53,18 @@ def slack(case: Case, points: Grid, g: Array) -> list[Array]:
     return zero
 
 
+def forward_slack(case: Case, shown: Grid, t: Sequence[Array]) -> Array:
+    """The same for a tangent, a sum over the inputs: it is as exact as its largest term."""
+    wide, ones = shown.wide(), np.ones_like(t[0])
+    total = sum(np.abs(v) * moved for v, moved in zip(t, slack(case, shown, ones), strict=True))
+    if len(t) > 1:
+        for j in range(len(t)):
+            alone = tuple(v * (i == j) for i, v in enumerate(t))
+            term = np.abs(reference.jvp(case.op, case.gradient, *wide, t=alone))
+            total = total + limits(shown.dtype).spacing(np.where(np.isfinite(term), term, 0.0))
+    return np.asarray(total)
+
+
 def agree(got: Array, expected: Sequence[Array], dtype: str, ulp: int, extra: Array | float = 0.0) -> Any:
     """Where ``got`` equals one of the ``expected`` within ``ulp`` units of the dtype and ``extra``."""
     return np.any([_agree(got, one, dtype, ulp, extra) for one in expected], axis=0)

@@ -73,3 +73,9 @@ def tangents(points: Grid) -> list[Array]:
 def spread(x: Array, points: Grid) -> Array:
     """An input of the grid with one row per tangent."""
     return np.tile(x[:1], (len(points.inputs) + 1, 1))
+
+
+def spread_grid(points: Grid) -> Grid:
+    """The points of a forward run: all inputs with one row per tangent."""
+    inputs = tuple(spread(x, points) for x in points.inputs)
+    return Grid(points.dtype, inputs, np.ones_like(inputs[0]))
