@@ -120,6 +120,11 @@ def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
     return undo
 
 
+def set_for_all_threads(context: Any, value: Any) -> None:
+    """Set a user context where no thread has a value of its own. Not public in 0.7."""
+    (context if hasattr(context, "set_global") else context._obj).set_global(value)
+
+
 def tracing_for_a_cache() -> bool:
     """Whether a jaxpr is being made here, by ``jit`` or a control-flow function, that JAX will keep."""
     return bool(find("jax._src.core:unsafe_am_i_under_a_jit")())

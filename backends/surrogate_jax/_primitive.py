@@ -64,7 +64,9 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
         return y, jnp.zeros_like(y)
     needs = call.needs(moving)
     with suspend():
-        points = [x if x.dtype == y.dtype else lax.convert_element_type(x, y.dtype) for x in primals]
+        points = [
+            x if jnp.result_type(x) == y.dtype else lax.convert_element_type(x, y.dtype) for x in primals
+        ]
         saved = call.rule.save(xp, call.inputs(points), needs)
         moved = [_spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if not isinstance(x, float)]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 import jax
 
 import surrogate
-from surrogate_jax._hooks import tracing_for_a_cache
+from surrogate_jax._hooks import set_for_all_threads, tracing_for_a_cache
 
 #: Nothing is local to this thread: the process-wide rules hold.
 _NOTHING = "process-wide"
@@ -36,7 +36,7 @@ _thread = _Thread()
 
 def set_process(rules: surrogate.RuleSet) -> None:
     """Put the process-wide rules into the keys of all threads."""
-    _process.set_global(rules or None)
+    set_for_all_threads(_process, rules or None)
 
 
 def set_local(rules: surrogate.RuleSet | None) -> None:

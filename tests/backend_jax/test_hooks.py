@@ -9,6 +9,11 @@ from surrogate_jax import _hooks, _origin, _probe, _spellings
 import surrogate
 
 
+@pytest.fixture(autouse=True)
+def _loaded():
+    surrogate.load_backend("jax")
+
+
 def test_every_hook_of_the_table_is_there():
     _hooks.check()
 
@@ -27,6 +32,7 @@ def test_a_frame_walk_that_lets_jax_through_is_noticed(monkeypatch):
     monkeypatch.setattr(_origin, "_FUNCTIONS", ())
     with pytest.raises(surrogate.IncompatibleFrameworkError):
         surrogate_jax.surrogate_backend("jax")
+    monkeypatch.undo()
     _still_works()
 
 
@@ -35,6 +41,7 @@ def test_a_frame_walk_that_takes_the_user_for_jax_is_noticed(monkeypatch):
     monkeypatch.setattr(_origin, "_PASSING", ())
     with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of"):
         surrogate_jax.surrogate_backend("jax")
+    monkeypatch.undo()
     _still_works()
 
 
@@ -43,6 +50,7 @@ def test_a_renamed_function_is_noticed(monkeypatch):
     monkeypatch.setattr(_spellings, "JNP", renamed)
     with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of mod"):
         surrogate_jax.surrogate_backend("jax")
+    monkeypatch.undo()
     _still_works()
 
 
@@ -50,6 +58,7 @@ def test_another_scale_in_round_is_noticed(monkeypatch):
     monkeypatch.setattr(_spellings, "_decimals", lambda jaxpr: 0)
     with pytest.raises(surrogate.IncompatibleFrameworkError, match="decimals"):
         surrogate_jax.surrogate_backend("jax")
+    monkeypatch.undo()
     _still_works()
 
 

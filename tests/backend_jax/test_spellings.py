@@ -238,7 +238,7 @@ def test_round_to_more_decimals_than_the_dtype_has():
     if "log10" in inspect.getsource(jnp.round):
         assert run() == 1
     else:
-        with pytest.raises(surrogate.UnsupportedOpError, match="decimals"):
+        with np.errstate(over="ignore"), pytest.raises(surrogate.UnsupportedOpError, match="decimals"):
             run()
 
 
