@@ -13,6 +13,7 @@ from surrogate import Backend, RuleSet
 from surrogate_torch import _driver, _hooks, _namespace
 from surrogate_torch._boundary import mark
 from surrogate_torch._install import Installation
+from surrogate_torch._scope import flags
 from surrogate_torch._spellings import OPS
 
 Array = Any
@@ -42,6 +43,8 @@ class TorchBackend(Backend):
 
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
+        if scope == "context":
+            flags.local = rules is not None
         if rules and self._installation is None:
             with self._lock:
                 if self._installation is None:

@@ -8,12 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 import torch
 from torch.autograd.graph import _engine_run_backward
 
-from surrogate import Backend, State
+from surrogate import Backend, RuleSet, State
 
 _graph_task = torch._C._current_graph_task_id
 _ENGINE = _engine_run_backward.__code__
@@ -27,6 +26,8 @@ class _Flags(threading.local):
     """What this thread is doing."""
 
     native: frozenset[str] = NONE  # the ops that code of PyTorch, or a formula, is using for itself
+    caller: tuple[int, contextvars.Context | None] = (-1, None)  # an engine thread's pass, and its caller
+    local = False  # inside an override that was entered in this thread
     deferred = False  # running what will run again to be recorded
 
 
@@ -95,9 +96,10 @@ class Scope:
             return self.state()
         return self._in_backward(sys._getframe(1))
 
-    def current(self) -> Any:
-        """The rules that :meth:`here` would give, for a compiled frame's guard."""
-        return self.state().rules
+    def current(self) -> RuleSet:
+        """The rules in force for the user's code that runs now; what a compiled frame's guard compares."""
+        state = self.state() if _graph_task() == -1 else self._around(sys._getframe(1))
+        return state.rules
 
     def _in_backward(self, frame: FrameType | None) -> State | None:
         """Ops that run while the engine does: a native node's own, or a hook's or recomputation's.
@@ -110,10 +112,20 @@ class Scope:
             frame = frame.f_back
         if frame is None or frame.f_code is _ENGINE:
             return None
+        return self._around(frame)
+
+    def _around(self, frame: FrameType | None) -> State:
+        """What the user's code sees: on a thread of the engine's, the overrides of the thread it works for.
+
+        Such a thread did not start the engine, and has no overrides of its own unless a hook or a
+        recomputation enters one. PyTorch keeps a copy of the caller's context for it, until a backward pass
+        that starts on this thread has ended: so it is remembered for the rest of the pass.
+        """
         while frame is not None and frame.f_code is not _ENGINE:
             frame = frame.f_back
-        if frame is None and torch._C._is_key_in_tls("context"):
-            # an engine thread: its own context is empty, torch keeps a copy of the caller's
-            context: contextvars.Context = torch._C._get_obj_in_tls("context")
-            return context.copy().run(self.state)
-        return self.state()
+        if frame is not None or flags.local:
+            return self.state()
+        if torch._C._is_key_in_tls("context"):
+            flags.caller = (_graph_task(), torch._C._get_obj_in_tls("context"))
+        task, context = flags.caller
+        return self.state() if context is None or task != _graph_task() else context.copy().run(self.state)

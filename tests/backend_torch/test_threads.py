@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import surrogate
 
@@ -89,14 +90,50 @@ class Deep(torch.autograd.Function):
                 Deep.apply(X.clone().requires_grad_(), ctx.found).sum().backward()
             else:
                 ctx.found["gradient"] = gradient()
+                with surrogate.override("torch", {"sign": "identity"}):
+                    ctx.found["its own override"] = gradient()
+                ctx.found["compiled"] = [gradient(ctx.found["function"]) for _ in range(2)]
         return g, None
 
 
-def test_user_code_on_a_thread_of_the_engine_sees_the_callers_override():
-    found = {"caller": threading.get_ident()}
+def test_user_code_on_a_thread_of_the_engine_sees_the_callers_override(fresh_compiler):
+    compiled = torch.compile(lambda x: torch.sign(x) * 1.0, backend="aot_eager")
+    found = {"caller": threading.get_ident(), "function": compiled}
     with surrogate.override("torch", {"sign": "hardtanh"}):
         Deep.apply(X.clone().requires_grad_(), found).sum().backward()
     assert found["gradient"] == WINDOW
+    assert found["its own override"] == THROUGH
+    assert found["compiled"] == [WINDOW] * 2
+
+
+class Nested(torch.autograd.Function):
+    """A checkpoint whose recomputation runs on a thread of the engine's."""
+
+    @staticmethod
+    def forward(ctx, x, found):
+        ctx.found = found
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        with torch.enable_grad():
+            if threading.get_ident() == ctx.found["caller"]:
+                Nested.apply(X.clone().requires_grad_(), ctx.found).sum().backward()
+            else:
+                ctx.found["y"].sum().backward()
+        return g, None
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_recomputation_on_a_thread_of_the_engine(reentrant):
+    leaf = X.clone().requires_grad_()
+    with surrogate.override("torch", {"sign": "hardtanh"}):
+        y = checkpoint(torch.sign, leaf, use_reentrant=reentrant)
+    with surrogate.override("torch", {"sign": "identity"}):
+        gradient()
+        found = {"caller": threading.get_ident(), "y": y}
+        Nested.apply(X.clone().requires_grad_(), found).sum().backward()
+    assert leaf.grad.tolist() == WINDOW
 
 
 def test_a_hook_sees_the_override_around_the_backward():
