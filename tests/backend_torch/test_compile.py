@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.scan import scan
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
@@ -264,8 +265,8 @@ def test_an_override_inside_a_full_graph_is_refused_clearly(function):
         compiled(X)
 
 
-def test_compiled_before_the_first_override_in_the_process():
-    """In a process of its own in test_first_use; here: kernels are there and rules are not."""
+def test_compiled_before_an_override():
+    """As in test_first_use, where no kernel is there yet; here they are, and no rule is in force."""
     compiled = torch.compile(lambda x: torch.sign(x) * 5, backend="aot_eager", fullgraph=True)
     assert gradient(compiled) == [0.0] * 4
     with surrogate.use("torch", {"sign": "identity"}):
@@ -311,3 +312,31 @@ def test_forward_mode_around_a_full_graph():
     with surrogate.override("torch", {"sign": "identity"}):
         torch.sign(X.clone().requires_grad_())
         jvp(compiled, (X,), (X,))
+
+
+def test_numbers_that_the_compiler_made_symbols():
+    def f(x):
+        n = x.shape[0]
+        return x.clamp(0, n - 2) + x // n + n % x + x % n
+
+    compiled = torch.compile(f, backend="aot_eager", dynamic=True, fullgraph=True)
+    with surrogate.override("torch", {"clip": "closed", "floor_divide": "identity", "mod": "exact"}):
+        for n in (4, 6, 9):
+            x = torch.linspace(-3, 3, n, dtype=torch.float64)
+            assert gradient(compiled, x) == gradient(f, x)
+
+
+def test_control_flow_operators():
+    def branch(x):
+        return torch.cond(x.sum() > -10, lambda x: torch.sign(x) * 2, lambda x: torch.cos(x), (x,))
+
+    def accumulate(x):
+        def step(carry, a):
+            return carry + torch.sign(a), torch.sign(a) * carry
+
+        return scan(step, torch.zeros((), dtype=x.dtype), x)[1]
+
+    with surrogate.override("torch", {"sign": "hardtanh"}):
+        assert gradient(branch) == [0.0, 2.0, 2.0, 0.0]
+        assert gradient(torch.compile(branch, backend="aot_eager", fullgraph=True)) == [0.0, 2.0, 2.0, 0.0]
+        assert gradient(accumulate) == [0.0, 1.0, -1.0, 0.0]
