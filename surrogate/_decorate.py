@@ -68,17 +68,18 @@ def _asynchronous(what: object) -> SpecError:
 def _later(result: Any, inside: Callable[[], Any]) -> Any:
     """What a plain function returned; if that is a body which has not run yet, it will run inside."""
     if inspect.iscoroutine(result):
-
-        async def finish() -> Any:
-            with inside():
-                return await result
-
-        return finish()
+        return _await(result, inside)
     if inspect.isgenerator(result) and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
         return _step(result, inside)
     if inspect.isasyncgen(result):
         raise _asynchronous(result)
     return result
+
+
+async def _await(coroutine: Any, inside: Callable[[], Any]) -> Any:
+    # no closure of _later: TensorFlow's autograph, which reads that function, cannot read this one
+    with inside():
+        return await coroutine
 
 
 def _step(generator: Generator[Any, Any, Any], inside: Callable[[], Any]) -> Generator[Any, Any, Any]:

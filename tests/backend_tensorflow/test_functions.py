@@ -195,3 +195,22 @@ def test_threads_with_rules_of_their_own_share_a_function(x):
         thread.join()
     assert wrong == []
     assert f.experimental_get_tracing_count() == len(widths)
+
+
+def test_a_decorated_function_is_read_by_autograph(capfd):
+    @surrogate.override("tensorflow", {"sign": "hardtanh"})
+    def decorated(x):
+        if tf.reduce_sum(x) > 0.0:  # only autograph makes a branch of the graph of it
+            return tf.sign(x)
+        return 2.0 * tf.sign(x)
+
+    @tf.function
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = decorated(x)
+        return tape.gradient(y, x)
+
+    assert slope(tf.constant([0.5, 3.0])).numpy().tolist() == [1.0, 0.0]
+    assert slope(tf.constant([0.5, -3.0])).numpy().tolist() == [2.0, 0.0]
+    assert "AutoGraph could not transform" not in capfd.readouterr().err
