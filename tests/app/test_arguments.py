@@ -22,6 +22,7 @@ BAD = {
     "backend-for-demo": (["demo", "--backend", "autogrd"], "did you mean 'autograd'?"),
     "op-for-demo": (["demo", "--rules", "sing=tanh"], "did you mean 'sign'?"),
     "gradient-for-demo": (["demo", "--rules", "sign=tahn"], "did you mean 'tanh'"),
+    "op-given-twice": (["demo", "--rules", "sign=tanh", "--rules", "sign=zero"], "'sign' is given twice"),
     "rule-without-equals": (["demo", "--rules", "sign"], "not of the form op=gradient"),
     "no-compiler": (["demo", "--compile"], "the backend 'autograd' has no compiler"),
     "no-epochs": (["demo", "--epochs", "0"], "0 is not in the range"),
