@@ -8,14 +8,16 @@ found again under the same; and it puts the rules into the tag that keys the cac
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import torch
 from torch._guards import Guard, TracingContext
 
-from surrogate import Gradient
+from surrogate import Gradient, SurrogateWarning
 from surrogate_torch import _hooks
 from surrogate_torch._scope import Scope
+from surrogate_torch._shield import is_function_of
 
 _SEPARATOR = "|surrogate:"
 
@@ -25,10 +27,26 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
     context = TracingContext.try_get()
     if context is None:
         return
+    if gradient is not None:
+        _warn_if_inlined(op)
     _tag(scope.current().digest)
     guards = context.guards_context.dynamo_guards
     if not any(_guarded(guard) == op for guard in guards):
         guards.add(Guard(_source(), functools.partial(_install, op=op, gradient=gradient, scope=scope)))
+
+
+def _warn_if_inlined(op: str) -> None:
+    """A composite that the compiler traces into has lost its frame, by which :mod:`_shield` knows it."""
+    stack = TracingContext.extract_stack()
+    inside = is_function_of(op, stack[-1].filename, stack[-1].name) if stack else False
+    if inside:
+        warnings.warn(
+            f"surrogate: torch.compile traces into {stack[-1].name}, so the {op} that it uses for itself has "
+            f"the gradient in force as if you had written it. Leave {op} native around the call, or call it "
+            "outside the compiled function.",
+            SurrogateWarning,
+            stacklevel=2,
+        )
 
 
 @functools.cache

@@ -70,7 +70,8 @@ COMPOSITES = _table(
 OWN = {"abs": frozenset({"sign"}), "mod": frozenset({"floor_divide"}), "fmod": frozenset({"floor_divide"})}
 
 
-#: Functions that PyTorch writes in Python over ops of ours. torch.compile has them as one call in its graph.
+#: Functions that PyTorch writes in Python over ops of ours. torch.compile has each as one call in its graph,
+#: but for the last one, which it traces into.
 _FUNCTIONS = {
     F.gaussian_nll_loss: ("clip",),
     F.lp_pool1d: ("abs", "relu", "sign"),
@@ -97,6 +98,11 @@ def inside_a_function(op: str, frame: FrameType | None) -> bool:
     if frame is not None and frame.f_code is _RELU:
         frame = frame.f_back
     return frame is not None and frame.f_code in codes
+
+
+def is_function_of(op: str, filename: str, name: str) -> bool:
+    """Whether the function of this name and file is a composite in Python that uses ``op``."""
+    return any((code.co_filename, code.co_name) == (filename, name) for code in _CODES.get(op, ()))
 
 
 def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:

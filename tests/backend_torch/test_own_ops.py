@@ -78,6 +78,15 @@ def slope(f):
     return torch.autograd.grad(f(leaf).sum(), leaf)[0]
 
 
+def test_a_composite_that_the_compiler_traces_into_is_warned_of(fresh_compiler):
+    compiled = torch.compile(COMPOSITES["triplet_margin_with_distance_loss"], backend="aot_eager")
+    with (
+        surrogate.override("torch", {"clip": seven}),
+        pytest.warns(surrogate.SurrogateWarning, match="the clip that it uses for itself"),
+    ):
+        slope(compiled)
+
+
 INLINED = "torch.compile traces into this Python function, and its clamp_min is then like the user's"
 CASES = [
     pytest.param(
@@ -93,6 +102,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:surrogate. torch.compile traces into triplet_margin")
 @pytest.mark.parametrize(("f", "mode"), CASES)
 def test_composites_do_not_change(f, mode, fresh_compiler):
     run = {
