@@ -74,6 +74,11 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
     return y, tangent_p.bind(*arrays, *moved, rule=call.rule, needs=needs, numbers=numbers)
 
 
+def _in_dtype(x: Any, dtype: Any) -> Any:
+    """A rule sees inputs of one dtype; the native op promotes integers itself."""
+    return x if jnp.result_type(x) == dtype else lax.convert_element_type(x, dtype)
+
+
 def _spread(tangent: Any, y: Any) -> Any:
     """A tangent of an operand in the shape of the result; its transpose sums what was repeated."""
     shape, have = jnp.shape(y), jnp.ndim(tangent)

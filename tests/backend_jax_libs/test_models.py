@@ -36,7 +36,7 @@ def linen_model():
     return lambda: run(params)["params"]["Dense_0"]["kernel"]
 
 
-def linen_remat_scan():
+def linen_remat():
     model = linen.remat(Binary)()
     params = model.init(jax.random.key(0), X)
     run = jax.jit(jax.grad(lambda p: model.apply(p, X).sum()))
@@ -83,7 +83,7 @@ def optax_sign():
 
 
 MODELS = {
-    f.__name__: f for f in (linen_model, linen_remat_scan, nnx_model, equinox_model, equinox_loop, optax_sign)
+    f.__name__: f for f in (linen_model, linen_remat, nnx_model, equinox_model, equinox_loop, optax_sign)
 }
 
 
