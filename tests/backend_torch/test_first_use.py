@@ -59,6 +59,20 @@ compiled = torch.compile(f, backend="aot_eager")
 assert [gradient(compiled), gradient(compiled)] == [[3.0] * 3] * 2
 """
 
+THE_DEMO_IS_COMPILED = """
+import surrogate.demo.models.torch_model as demo
+import numpy as np
+import surrogate
+surrogate.load_backend("torch")
+frames = []
+def count(graph, inputs):
+    frames.append(graph)
+    return graph
+start = [np.full(shape, 0.25, np.float32) for shape in ((4, 3), (3,), (3, 2), (2,), (2, 2))]
+torch.compile(demo.Network(start), backend=count, fullgraph=True)(torch.ones(1, 4)).sum().backward()
+assert len(frames) == 1
+"""
+
 COMPILER_NOT_LOADED = """
 import surrogate
 with surrogate.override("torch", {"sign": "identity"}):
@@ -81,6 +95,7 @@ STORIES = {
     "compiled before": COMPILED_BEFORE,
     "scripted before": SCRIPTED_BEFORE,
     "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
+    "the demo's model is compiled": THE_DEMO_IS_COMPILED,
     "the compiler is not loaded": COMPILER_NOT_LOADED,
     "a forked child": FORKED,
 }
