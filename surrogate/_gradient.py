@@ -17,7 +17,7 @@ from surrogate._parameters import bind
 from surrogate._rule import Rule
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()  # reentrant: a formula, or collecting garbage, may run anything inside
 
 
 class Gradient:

@@ -10,6 +10,9 @@ SIGN = {"sign": "identity"}
 _ACTIVE = surrogate._active.__file__
 _PARTS = {"_leave", "_end"}  # of _override.py
 _DOORS = {"to_its_end", "pop"}  # before their first line Python itself may raise: nothing can be done
+_LOCKED = {
+    "__new__"
+}  # tracing can raise between a with block and its end, where a signal cannot: the lock stays
 
 
 class _Once:
@@ -20,7 +23,7 @@ class _Once:
 
     def __call__(self, frame, event, arg):
         code = frame.f_code
-        ours = code.co_filename == _ACTIVE and code.co_name not in _DOORS
+        ours = code.co_filename == _ACTIVE and code.co_name not in _DOORS | _LOCKED
         if not ours and code.co_name not in _PARTS:
             return self if event == "call" else None
         if event == "line":
