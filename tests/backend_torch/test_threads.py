@@ -79,49 +79,37 @@ class Deep(torch.autograd.Function):
     """A backward that starts another one: nested deeply, the engine moves it to a thread of its pool."""
 
     @staticmethod
-    def forward(ctx, x, found):
-        ctx.found = found
+    def forward(ctx, x, caller, work):
+        ctx.caller, ctx.work = caller, work
         return x.clone()
 
     @staticmethod
     def backward(ctx, g):
         with torch.enable_grad():
-            if threading.get_ident() == ctx.found["caller"]:
-                Deep.apply(X.clone().requires_grad_(), ctx.found).sum().backward()
+            if threading.get_ident() == ctx.caller:
+                Deep.apply(X.clone().requires_grad_(), ctx.caller, ctx.work).sum().backward()
             else:
-                ctx.found["gradient"] = gradient()
-                with surrogate.override("torch", {"sign": "identity"}):
-                    ctx.found["its own override"] = gradient()
-                ctx.found["compiled"] = [gradient(ctx.found["function"]) for _ in range(2)]
-        return g, None
+                ctx.work()
+        return g, None, None
+
+
+def on_a_thread_of_the_engine(work):
+    Deep.apply(X.clone().requires_grad_(), threading.get_ident(), work).sum().backward()
 
 
 def test_user_code_on_a_thread_of_the_engine_sees_the_callers_override(fresh_compiler):
     compiled = torch.compile(lambda x: torch.sign(x) * 1.0, backend="aot_eager")
-    found = {"caller": threading.get_ident(), "function": compiled}
+    found = []
+
+    def work():
+        found.append(gradient())
+        with surrogate.override("torch", {"sign": "identity"}):
+            found.append(gradient())
+        found.extend(gradient(compiled) for _ in range(2))
+
     with surrogate.override("torch", {"sign": "hardtanh"}):
-        Deep.apply(X.clone().requires_grad_(), found).sum().backward()
-    assert found["gradient"] == WINDOW
-    assert found["its own override"] == THROUGH
-    assert found["compiled"] == [WINDOW] * 2
-
-
-class Nested(torch.autograd.Function):
-    """A checkpoint whose recomputation runs on a thread of the engine's."""
-
-    @staticmethod
-    def forward(ctx, x, found):
-        ctx.found = found
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, g):
-        with torch.enable_grad():
-            if threading.get_ident() == ctx.found["caller"]:
-                Nested.apply(X.clone().requires_grad_(), ctx.found).sum().backward()
-            else:
-                ctx.found["y"].sum().backward()
-        return g, None
+        on_a_thread_of_the_engine(work)
+    assert found == [WINDOW, THROUGH, WINDOW, WINDOW]
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
@@ -131,8 +119,7 @@ def test_a_recomputation_on_a_thread_of_the_engine(reentrant):
         y = checkpoint(torch.sign, leaf, use_reentrant=reentrant)
     with surrogate.override("torch", {"sign": "identity"}):
         gradient()
-        found = {"caller": threading.get_ident(), "y": y}
-        Nested.apply(X.clone().requires_grad_(), found).sum().backward()
+        on_a_thread_of_the_engine(lambda: y.sum().backward())
     assert leaf.grad.tolist() == WINDOW
 
 
