@@ -1,4 +1,23 @@
-"""The JAX backend of ``surrogate``."""
+"""The JAX backend of ``surrogate``: an op is caught when it is traced, and carries its rule from there on.
+
+Rules are part of every key JAX caches under, so no compiled function is ever stale, and equal rules
+are traced once. Load the backend (``surrogate.load_backend("jax")``) before the first ``jit`` of a long
+program: what was compiled before is traced once more.
+
+Limits, each with what happens:
+
+* ``jax_disable_jit``: jnp functions of overridden ops raise; ``lax`` and ``jax.nn`` functions work.
+* An override belongs to its thread. In a thread that was given a copy of the context
+  (``asyncio.to_thread``) tracing an overridden op raises; a function compiled before runs natively.
+* Async tasks are followed on every loop that runs ``asyncio.Handle``. On uvloop, and with eager tasks, a
+  disagreement raises or is repaired when an op is traced; a cached call is not checked.
+* ``use()`` in another thread, while this one is inside an override: the next trace of an overridden op
+  raises once, and is right from then on.
+* Pallas kernels, and whatever JAX calls in its own functions and derivative rules, stay native.
+* ``round(x)`` without digits is an integer in JAX, as are comparisons and ``argmax``: no gradient.
+* ``jax.experimental.jet`` has no rule for a captured op and raises.
+* ``modf`` is ``fmod(x, 1)`` and ``trunc``; ``divmod`` is ``floor_divide`` and ``mod``.
+"""
 
 from __future__ import annotations
 

@@ -64,13 +64,10 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
         return y, jnp.zeros_like(y)
     needs = call.needs(moving)
     with suspend():
-        points = [
-            x if jnp.result_type(x) == y.dtype else lax.convert_element_type(x, y.dtype) for x in primals
-        ]
-        saved = call.rule.save(xp, call.inputs(points), needs)
+        saved = call.rule.save(xp, call.inputs([_in_dtype(x, y.dtype) for x in primals]), needs)
         moved = [_spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
-    arrays = [x for x in saved if not isinstance(x, float)]
-    numbers = tuple(x if isinstance(x, float) else None for x in saved)
+    arrays = [x for x in saved if type(x) is not float]
+    numbers = tuple(x if type(x) is float else None for x in saved)  # in the place of a bound, say
     return y, tangent_p.bind(*arrays, *moved, rule=call.rule, needs=needs, numbers=numbers)
 
 
