@@ -55,11 +55,11 @@ def test_disable_jit_captures_lax_and_nn(x, squared):
 
 def test_disable_jit_leaves_other_functions_alone(x):
     with jax.disable_jit():
-        native = gradient_of(lambda x: jnp.percentile(x, 30.0))(x)
-    with surrogate.override("jax", {"floor": "identity", "sign": "identity"}), jax.disable_jit():
-        found = gradient_of(lambda x: jnp.percentile(x, 30.0))(x)
+        native = gradient_of(jax.nn.soft_sign)(x)
+    with surrogate.override("jax", {"abs": lambda xp, x: 5.0}), jax.disable_jit():
+        found = gradient_of(jax.nn.soft_sign)(x)
         gradient_of(lambda x: jnp.clip(x, -9, 9))(x)
-        gradient_of(lax.sign)(x)
+        gradient_of(lax.abs)(x)
     np.testing.assert_array_equal(found, native)
 
 
