@@ -10,6 +10,7 @@ Found by running every operator of PyTorch's own test database under rules for a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ FORMULAS = _table(
 
 #: Operators that PyTorch composes of others, without a derivative of their own.
 COMPOSITES = _table(
+    binary_cross_entropy_with_logits=("clip",),  # under torch.func only; eagerly it has its own derivative
     corrcoef=("clip",),
     cosine_embedding_loss=("clip",),
     cosine_similarity=("clip", "abs", "sign"),
@@ -81,6 +83,9 @@ _FUNCTIONS = {
     F.softsign: ("abs",),
     F.triplet_margin_with_distance_loss: ("clip",),
 }
+#: Packages whose Python code uses ops of ours for itself, all of it. torch.compile traces into them.
+_PACKAGES = frozenset({"torch.distributions", "torch.optim", "torch.nn.utils"})
+_FOLDERS = tuple("/{}/".format(name.replace(".", "/")) for name in sorted(_PACKAGES))
 _RELU = F.relu.__code__
 _CODES = {
     op: frozenset(function.__code__ for function, uses in _FUNCTIONS.items() if op in uses)
@@ -90,18 +95,24 @@ _CODES = {
 
 def inside_a_function(op: str, frame: FrameType | None) -> bool:
     """Whether a call of ``op``, seen from a kernel's frame, was made by a composite in Python."""
+    while frame is not None and (package := frame.f_globals.get("__package__")) == __package__:
+        frame = frame.f_back  # our own kernel of another level of torch.func
+    if frame is None:
+        return False
+    if package in _PACKAGES:
+        return True
     codes = _CODES.get(op)
     if codes is None:
         return False
-    while frame is not None and frame.f_globals.get("__package__") == __package__:
-        frame = frame.f_back  # our own kernel of another level of torch.func
-    if frame is not None and frame.f_code is _RELU:
+    if frame.f_code is _RELU:
         frame = frame.f_back
     return frame is not None and frame.f_code in codes
 
 
 def is_function_of(op: str, filename: str, name: str) -> bool:
     """Whether the function of this name and file is a composite in Python that uses ``op``."""
+    if any(folder in filename.replace(os.sep, "/") for folder in _FOLDERS):
+        return True
     return any((code.co_filename, code.co_name) == (filename, name) for code in _CODES.get(op, ()))
 
 

@@ -69,7 +69,16 @@ COMPOSITES = {
     "lp_pool1d": lambda a: F.lp_pool1d(torch.exp(a)[None], 3.0, 2),
     "rnn": lambda a: RNN(a[:, None])[0],
     "rnn cell": lambda a: CELL(a),
+    "binary_cross_entropy_with_logits": lambda a: F.binary_cross_entropy_with_logits(a, B.sigmoid()),
     "triplet_margin_with_distance_loss": lambda a: F.triplet_margin_with_distance_loss(a, B, C),
+}
+
+
+LAPLACE = torch.distributions.Laplace(0.0, 1.0, validate_args=False)
+PACKAGES = {
+    "Laplace.log_prob": LAPLACE.log_prob,
+    "Bernoulli.log_prob": lambda a: torch.distributions.Bernoulli(a.sigmoid()).log_prob(torch.ones(5, 4)),
+    "AbsTransform": torch.distributions.AbsTransform(),
 }
 
 
@@ -85,6 +94,24 @@ def test_a_composite_that_the_compiler_traces_into_is_warned_of(fresh_compiler):
         pytest.warns(surrogate.SurrogateWarning, match="the clip that it uses for itself"),
     ):
         slope(compiled)
+
+
+def test_a_distribution_that_the_compiler_traces_into_is_warned_of(fresh_compiler):
+    compiled = torch.compile(LAPLACE.log_prob, backend="aot_eager")
+    with (
+        surrogate.override("torch", {"abs": seven}),
+        pytest.warns(surrogate.SurrogateWarning, match="the abs that it uses for itself"),
+    ):
+        slope(compiled)
+
+
+@pytest.mark.parametrize("f", PACKAGES.values(), ids=PACKAGES)
+def test_packages_of_pytorch_written_in_python_do_not_change(f):
+    native, tangent = slope(f), torch.func.jvp(f, (A,), (B,))[1]
+    with surrogate.override("torch", RULES):
+        assert torch.equal(slope(f), native)
+        assert torch.equal(torch.func.jvp(f, (A,), (B,))[1], tangent)
+        torch.sign(A.clone().requires_grad_())
 
 
 INLINED = "torch.compile traces into this Python function, and its clamp_min is then like the user's"
