@@ -18,10 +18,10 @@ def make_function_jvps(backend: TensorFlowBackend) -> Any:
 
     def function_jvps(self: Any, *args: Any, **kwargs: Any) -> Any:
         for node in nodes(self._func_graph):
-            capture = _graph.capture_of(backend, node)
-            if capture is not None and capture.rule.upstream:
+            rule = _graph.rule_of(node)
+            if rule is not None and rule.upstream:
                 raise surrogate.ForwardModeError(
-                    f"{capture.rule.gradient.id} depends on the upstream gradient (upstream=True), so a "
+                    f"{rule.gradient.id} depends on the upstream gradient (upstream=True), so a "
                     f"function that uses it ({self._func_graph.name}) has no forward mode."
                 )
         return native(self, *args, **kwargs)

@@ -96,18 +96,29 @@ def record_marked(
     return True
 
 
-def capture_of(backend: TensorFlowBackend, node: Node) -> Capture | None:
+def rule_of(node: Node) -> surrogate.Rule | None:
     """The rule a node carries, or None."""
     if node.type not in _types.watched:
         return None
-    capture = getattr(node, "_surrogate_capture", None)
-    if capture is None:
-        name = _mark_of(node)
-        if name.startswith(_names.PREFIX):  # copied or loaded: only the name came along
-            inputs = _operands(node)
-            needs = (True,) * len(inputs)
-            capture = Capture(_names.rule_of(name), inputs, needs, backend.scope.pause)
-    return capture
+    capture: Capture | None = getattr(node, "_surrogate_capture", None)
+    if capture is not None:
+        return capture.rule
+    name = _mark_of(node)  # copied or loaded: only the name came along
+    return _names.rule_of(name) if name.startswith(_names.PREFIX) else None
+
+
+def capture_of(backend: TensorFlowBackend, node: Node) -> Capture | None:
+    """The rule a node carries, attached to its inputs, or None. To be called where a node may be added."""
+    if node.type not in _types.watched:
+        return None
+    capture: Capture | None = getattr(node, "_surrogate_capture", None)
+    if capture is not None:
+        return capture
+    rule = rule_of(node)
+    if rule is None:
+        return None
+    inputs = _operands(node)
+    return Capture(rule, inputs, (True,) * len(inputs), backend.scope.pause)
 
 
 def mark(

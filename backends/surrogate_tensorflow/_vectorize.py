@@ -22,7 +22,7 @@ def install(backend: TensorFlowBackend) -> None:
 
     def convert(pfor_input: Any) -> Any:
         node = pfor_input.op
-        if _graph.capture_of(backend, node) is None:
+        if _graph.rule_of(node) is None:
             return native(pfor_input)
         pfor_input.stack_inputs()
         tensors = [x.t for x in pfor_input.inputs]

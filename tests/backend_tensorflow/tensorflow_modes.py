@@ -204,6 +204,10 @@ def forward_over(f, x):
     return forward(tf.function(f), x)
 
 
+def forward_over_vectorized(f, x):
+    return forward(_vectorized(lambda v: f(v * 1.0)), x)
+
+
 def forward_over_reverse(f, x):
     """The derivative of x*x*f'(x)/2 along x where f' is locally constant is x*f'(x)."""
     with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
