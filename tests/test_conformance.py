@@ -4,7 +4,11 @@ A framework that is not installed is reported as such; a tox environment names i
 must be there.
 """
 
+import os
+
 from surrogate.testing import Conformance
+
+os.environ.setdefault("JAX_ENABLE_X64", "1")  # read when JAX is imported; without it there is no float64
 
 
 class Ours(Conformance):
