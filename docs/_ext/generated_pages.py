@@ -11,7 +11,14 @@ GENERATED = DOCS / "generated"
 EXTRA = GENERATED / "extra"  # copied beside the pages as it is
 RESULTS = DOCS / "_data" / "matrix.json"
 
-SIGNS = {"passed": "✓", "failed": "✗", "expected": "(✓)", "not claimed": "–", "nothing": ""}
+SIGNS = {
+    "passed": "✓",
+    "failed": "✗",
+    "expected": "(✓)",
+    "not claimed": "–",
+    "nothing": "",
+    "unsupported": "",
+}
 
 
 def write_all(app, config):
