@@ -5,7 +5,7 @@ from __future__ import annotations
 _KERAS = "keras.src.backend.tensorflow"
 _OPS = "tensorflow.python.ops"
 
-#: module -> functions defined in it. Not every version has all of them.
+#: module -> functions and methods defined in it. Not every version has all of them.
 _NAMES = {
     f"{_KERAS}.numpy": """quantile median cbrt logaddexp logaddexp2 linspace logspace geomspace hypot corrcoef
         isclose allclose""",
@@ -16,6 +16,8 @@ _NAMES = {
     "keras.src.losses.losses": """mean_absolute_error mean_absolute_percentage_error
         mean_squared_logarithmic_error huber log_cosh hinge squared_hinge categorical_hinge kl_divergence
         poisson categorical_focal_crossentropy binary_focal_crossentropy dice tversky""",
+    "keras.src.layers.activations.prelu": "PReLU.call",
+    "keras.src.regularizers.regularizers": "L1.__call__ L1L2.__call__",
     f"{_OPS}.linalg_ops": "norm norm_v2",
     f"{_OPS}.linalg.linalg_impl": "matrix_exponential eigh_tridiagonal",
     f"{_OPS}.histogram_ops": "histogram_fixed_width histogram_fixed_width_bins",

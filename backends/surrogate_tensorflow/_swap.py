@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -31,9 +32,14 @@ def enter(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def exists(module: str, name: str) -> bool:
     """Whether this version of the framework has the function."""
     try:
-        return hasattr(importlib.import_module(module), name)
-    except ImportError:
+        _find(module, name)
+    except (ImportError, AttributeError):
         return False
+    return True
+
+
+def _find(module: str, name: str) -> Any:
+    return operator.attrgetter(name)(importlib.import_module(module))
 
 
 class Swap:
@@ -41,7 +47,7 @@ class Swap:
 
     Args:
         module: where it is defined.
-        name: its name there.
+        name: its name there; ``Class.method`` for a method.
         handler: called as ``handler(native, *args, **kwargs)``.
 
     Raises:
@@ -50,7 +56,7 @@ class Swap:
 
     def __init__(self, module: str, name: str, handler: Handler) -> None:
         self.key = f"{module}.{name}"
-        function = inspect.unwrap(getattr(importlib.import_module(module), name))
+        function = inspect.unwrap(_find(module, name))
         if not isinstance(function, types.FunctionType) or function.__closure__:
             raise surrogate.IncompatibleFrameworkError(
                 f"{self.key} is no plain function, so what it does cannot be exchanged: "
@@ -58,6 +64,7 @@ class Swap:
             )
         self._function = function
         self._code = function.__code__
+        self._signature = inspect.signature(function)
         native = types.FunctionType(
             function.__code__, function.__globals__, function.__name__, function.__defaults__
         )
@@ -72,3 +79,7 @@ class Swap:
     def switch(self, on: bool) -> None:
         """Put the handler in, or take it out."""
         self._function.__code__ = self._ours if on else self._code
+        if on:  # what Keras reads of a layer's call
+            self._function.__dict__["__signature__"] = self._signature
+        else:
+            self._function.__dict__.pop("__signature__", None)

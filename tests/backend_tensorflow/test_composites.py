@@ -1,5 +1,6 @@
 """Functions made of several ops: one op of ours, or none."""
 
+import inspect
 import subprocess
 import sys
 
@@ -96,6 +97,45 @@ def test_ragged_and_sparse_tensors(x):
         assert tape.gradient(sign, x).numpy().tolist() == [0.0, 1.0, 1.0, 0.0]
         assert tape.gradient(clip, x).numpy().tolist() == [0.5, 1.0, 1.0, 0.5]
         assert tape.gradient(sparse, x).numpy().tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def doubled(xp, x):
+    """2: to be seen wherever it leaks."""
+    return 2.0
+
+
+def prelu():
+    return keras.layers.PReLU(alpha_initializer=keras.initializers.Constant(0.25))
+
+
+@pytest.mark.parametrize("mode", ["eager", "inner", "jit_inner"])
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (prelu, [0.25, 0.25, 1.0, 1.0]),
+        (lambda: keras.regularizers.L1(0.5), [-0.5, -0.5, 0.5, 0.5]),
+        (lambda: keras.regularizers.L1L2(0.5, 0.0), [-0.5, -0.5, 0.5, 0.5]),
+    ],
+    ids=["PReLU", "L1", "L1L2"],
+)
+def test_layers_and_regularizers_keep_their_gradient(make, expected, mode):
+    with surrogate.use("tensorflow", {"relu": doubled, "abs": doubled}):
+        tensorflow_modes.eager(tf.abs, tf.ones([1]))
+        f = make()
+        f(tf.ones([4]))
+        found = tensorflow_modes.ALL[mode](lambda x: f(x), tf.constant([-2.0, -0.5, 0.5, 2.0]))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_signatures_are_kept(x):
+    with surrogate.use("tensorflow", LEAKY):
+        tensorflow_modes.eager(lambda x: tf.clip_by_value(x, -1.0, 1.0), x)
+        assert list(inspect.signature(tf.clip_by_value).parameters)[:3] == [
+            "t",
+            "clip_value_min",
+            "clip_value_max",
+        ]
+        assert list(inspect.signature(keras.layers.PReLU.call).parameters) == ["self", "inputs"]
 
 
 def test_native_errors_stay():
