@@ -138,6 +138,7 @@ def mark(
 def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> None:
     here = backend.scope.here()
     if here.empty:
+        node._surrogate_own = backend.scope.paused  # TensorFlow's own, or a formula's
         return
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here

@@ -49,6 +49,11 @@ class Hook:
                 f"tested with {TESTED}."
             ) from error
 
+    @property
+    def owner(self) -> Any:
+        """What holds the name: a module or a class."""
+        return self._owner
+
     def replace(self, value: Any) -> None:
         """Put ``value`` in its place."""
         setattr(self._owner, self._attribute, value)
@@ -74,6 +79,11 @@ function_context = Hook(
     "eager.polymorphic_function.function_context", "make_function_context", "tf.function never to be stale"
 )
 call_loaded = Hook("saved_model.load", "_WrapperFunction._call_flat", "warnings for loaded models")
+call_concrete = Hook(
+    "eager.polymorphic_function.concrete_function",
+    "ConcreteFunction._call_impl",
+    "warnings for concrete functions",
+)
 
 # -- swapped once, when the backend loads -------------------------------------------------------
 record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")

@@ -40,6 +40,7 @@ def switcher(backend: TensorFlowBackend) -> Any:
         _hooks.import_nodes: _graph.make_import_nodes(backend),
         _hooks.function_context: _graph.make_function_context(backend),
         _hooks.call_loaded: _saved_model.make_call_loaded(backend),
+        _hooks.call_concrete: _saved_model.make_call_concrete(backend),
     }
 
     def switch(on: bool) -> None:

@@ -23,6 +23,11 @@ def name_of(rule: surrogate.Rule) -> str:
     return name
 
 
+def is_of(name: str, gradient: surrogate.Gradient) -> bool:
+    """Whether the name is that of a rule of this gradient."""
+    return name.startswith(f"{PREFIX}{gradient.digest[:12]}/") and name.endswith(f"/{gradient.id}")
+
+
 def rule_of(name: str) -> surrogate.Rule:
     """The rule of a name.
 

@@ -1,4 +1,4 @@
-"""SavedModels: what is saved keeps its marks; what was loaded cannot be reached, and says so."""
+"""What is saved keeps its marks; what was loaded, or traced by hand, cannot be reached, and says so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-from surrogate_tensorflow import _forward, _hooks, _types
+from surrogate_tensorflow import _forward, _graph, _hooks, _names, _types
 from surrogate_tensorflow._ops import OP_TYPES
 
 if TYPE_CHECKING:
@@ -45,6 +45,45 @@ def make_call_loaded(backend: TensorFlowBackend) -> Any:
         return native(self, *args, **kwargs)
 
     return call_loaded
+
+
+def make_call_concrete(backend: TensorFlowBackend) -> Any:
+    """A ConcreteFunction that the user calls keeps the gradients of its trace: say so if they differ."""
+    native, loaded = _hooks.call_concrete.native, _hooks.call_loaded.owner
+
+    def call_concrete(self: Any, *args: Any, **kwargs: Any) -> Any:
+        rules = {} if isinstance(self, loaded) else backend.scope.here().state.rules
+        traced = _gradients(self.graph) if rules else {}
+        others = sorted(
+            op
+            for op, gradient in rules.items()
+            if not all(_names.is_of(name, gradient) for name in traced.get(op, ()))
+        )
+        if others:
+            warnings.warn(
+                f"the concrete function {self.graph.name!r} runs inside an override of {', '.join(others)}, "
+                "but keeps the gradients it was traced with. Call the tf.function, or get the concrete "
+                "function inside the override.",
+                surrogate.SurrogateWarning,
+                stacklevel=3,
+            )
+        return native(self, *args, **kwargs)
+
+    return call_concrete
+
+
+def _gradients(graph: Any) -> dict[str, set[str]]:
+    """Ops that the graph has -> names of the rules that they carry, empty for none."""
+    known: dict[str, set[str]] | None = getattr(graph, "_surrogate_gradients", None)
+    if known is None:
+        known = graph._surrogate_gradients = {}
+        for node in _forward.nodes(graph):
+            rule = _graph.rule_of(node)
+            if rule is not None:
+                known.setdefault(rule.gradient.op.name, set()).add(_names.name_of(rule))
+            elif node.type in OP_TYPES and not getattr(node, "_surrogate_own", False):
+                known.setdefault(OP_TYPES[node.type], set()).add("")
+    return known
 
 
 def _unmarked(graph: Any) -> frozenset[str]:

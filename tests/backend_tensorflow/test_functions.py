@@ -98,7 +98,21 @@ def test_a_concrete_function_keeps_the_decision_of_its_trace(x):
     off = tf.function(tf.sign).get_concrete_function(x)
     assert slope(on, x) == WINDOW
     with override():
-        assert slope(off, x) == ZERO
+        assert slope(on, x) == WINDOW
+        tensorflow_modes.eager(tf.sign, x)
+        with pytest.warns(surrogate.SurrogateWarning, match=r"concrete function.*override of sign"):
+            assert slope(off, x) == ZERO
+    with override("identity"):
+        tensorflow_modes.eager(tf.sign, x)
+        with pytest.warns(surrogate.SurrogateWarning, match=r"concrete function.*override of sign"):
+            assert slope(on, x) == WINDOW
+
+
+def test_a_concrete_function_of_native_composites_is_not_warned_of(x):
+    with override(op="abs", spec="sign0"):
+        tensorflow_modes.eager(tf.abs, x)
+        loss = tf.function(lambda x: keras.losses.mean_absolute_error(0.0 * x, x)).get_concrete_function(x)
+        assert slope(loss, x) == [-0.25, -0.25, 0.25, 0.25]
 
 
 @pytest.mark.parametrize("f", [tf.sign, tf.function(tf.sign)], ids=["eager", "function"])
