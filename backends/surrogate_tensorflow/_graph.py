@@ -83,7 +83,7 @@ def record_marked(
 ) -> bool:
     """Record a marked node on the tapes inside its graph; False if it is not marked."""
     node = outputs[0].op
-    name = _mark_of(node)
+    name = mark_of(node)
     if name in _types.classic_names:
         record(op_type, outputs, inputs, backend.classic(name, node))
         return True
@@ -103,7 +103,7 @@ def rule_of(node: Node) -> surrogate.Rule | None:
     capture: Capture | None = getattr(node, "_surrogate_capture", None)
     if capture is not None:
         return capture.rule
-    name = _mark_of(node)  # copied or loaded: only the name came along
+    name = mark_of(node)  # copied or loaded: only the name came along
     return _names.rule_of(name) if name.startswith(_names.PREFIX) else None
 
 
@@ -147,7 +147,7 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
     if name is None and op not in here.state.rules:
         return
-    if _mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
+    if mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
         return
     if name is not None:
         _types.classic_names.add(name)
@@ -159,7 +159,8 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
 
 
-def _mark_of(node: Node) -> str:
+def mark_of(node: Node) -> str:
+    """The name of the gradient that a node carries; empty if it carries none."""
     try:
         return str(node.get_attr(_MARK).decode())
     except ValueError:

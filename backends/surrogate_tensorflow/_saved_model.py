@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import surrogate
@@ -33,7 +34,9 @@ def make_call_loaded(backend: TensorFlowBackend) -> Any:
     native = _hooks.call_loaded.native
 
     def call_loaded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        missed = sorted(_unmarked(self.graph).intersection(backend.scope.here().state.rules))
+        here = backend.scope.here()
+        missed = sorted(_unmarked(self.graph).intersection(here.state.rules))
+        missed += _other_types(self.graph, here.types)
         if missed:
             warnings.warn(
                 f"the function {self.graph.name!r} of a loaded SavedModel runs inside an override of "
@@ -52,13 +55,17 @@ def make_call_concrete(backend: TensorFlowBackend) -> Any:
     native, loaded = _hooks.call_concrete.native, _hooks.call_loaded.owner
 
     def call_concrete(self: Any, *args: Any, **kwargs: Any) -> Any:
-        rules = {} if isinstance(self, loaded) else backend.scope.here().state.rules
+        if isinstance(self, loaded):  # it says so itself
+            return native(self, *args, **kwargs)
+        here = backend.scope.here()
+        rules = here.state.rules
         traced = _gradients(self.graph) if rules else {}
         others = sorted(
             op
             for op, gradient in rules.items()
             if not all(_names.is_of(name, gradient) for name in traced.get(op, ()))
         )
+        others += _other_types(self.graph, here.types)
         if others:
             warnings.warn(
                 f"the concrete function {self.graph.name!r} runs inside an override of {', '.join(others)}, "
@@ -81,9 +88,19 @@ def _gradients(graph: Any) -> dict[str, set[str]]:
             rule = _graph.rule_of(node)
             if rule is not None:
                 known.setdefault(rule.gradient.op.name, set()).add(_names.name_of(rule))
-            elif node.type in OP_TYPES and not getattr(node, "_surrogate_own", False):
+            elif node.type in OP_TYPES and _is_floating(node) and not getattr(node, "_surrogate_own", False):
                 known.setdefault(OP_TYPES[node.type], set()).add("")
     return known
+
+
+def _other_types(graph: Any, types: Mapping[str, str]) -> list[str]:
+    """Op types that ``gradient_override_map`` is about here and that the graph has with another gradient."""
+    nodes = (n for n in _forward.nodes(graph) if n.type in types and _is_floating(n)) if types else ()
+    return sorted({n.type for n in nodes if _graph.mark_of(n) != types[n.type]})
+
+
+def _is_floating(node: Any) -> bool:
+    return bool(node.outputs) and bool(node.outputs[0].dtype.is_floating)
 
 
 def _unmarked(graph: Any) -> frozenset[str]:
@@ -91,7 +108,7 @@ def _unmarked(graph: Any) -> frozenset[str]:
     known: frozenset[str] | None = getattr(graph, "_surrogate_unmarked", None)
     if known is None:
         nodes = [n for n in _forward.nodes(graph) if "_gradient_op_type" not in n.node_def.attr]
-        found = {OP_TYPES[node.type] for node in nodes if node.type in OP_TYPES}
+        found = {OP_TYPES[node.type] for node in nodes if node.type in OP_TYPES and _is_floating(node)}
         if any(node.type == "Maximum" and "clip_by_value" in node.name for node in nodes):
             found.add("clip")
         known = graph._surrogate_unmarked = frozenset(found)

@@ -5,6 +5,7 @@ import threading
 
 import keras
 import pytest
+import surrogate_tensorflow
 import tensorflow as tf
 import tensorflow_modes
 
@@ -106,6 +107,22 @@ def test_a_concrete_function_keeps_the_decision_of_its_trace(x):
         tensorflow_modes.eager(tf.sign, x)
         with pytest.warns(surrogate.SurrogateWarning, match=r"concrete function.*override of sign"):
             assert slope(on, x) == WINDOW
+
+
+def test_a_concrete_function_warns_under_an_override_map(x):
+    f = tf.function(tf.sign).get_concrete_function(x)
+    with (
+        surrogate_tensorflow.gradient_override_map({"Sign": "Identity"}),
+        pytest.warns(surrogate.SurrogateWarning, match=r"concrete function.*override of Sign"),
+    ):
+        assert slope(f, x) == ZERO
+
+
+def test_a_concrete_function_of_integers_is_not_warned_of(x):
+    f = tf.function(lambda x: x * tf.cast(tf.size(x) % 3, x.dtype)).get_concrete_function(x)
+    with override(op="mod", spec="exact"):
+        tensorflow_modes.eager(lambda x: x % 2.0, x)
+        assert slope(f, x) == [1.0] * 4
 
 
 def test_a_concrete_function_of_native_composites_is_not_warned_of(x):
