@@ -84,8 +84,11 @@ _FUNCTIONS = {
     F.triplet_margin_with_distance_loss: ("clip",),
 }
 #: Packages whose Python code uses ops of ours for itself, all of it. torch.compile traces into them.
-_PACKAGES = frozenset({"torch.distributions", "torch.optim", "torch.nn.utils"})
-_FOLDERS = tuple("/{}/".format(name.replace(".", "/")) for name in sorted(_PACKAGES))
+_LIBRARIES = frozenset({"torch.distributions", "torch.optim", "torch.nn.utils"})
+#: What torch.compile takes an operator without a derivative apart with.
+_DECOMPOSITIONS = frozenset({"torch._decomp", "torch._refs", "torch._refs.nn.functional"})
+_PACKAGES = _LIBRARIES | _DECOMPOSITIONS
+_FOLDERS = tuple("/{}/".format(name.replace(".", "/")) for name in sorted(_LIBRARIES))
 _RELU = F.relu.__code__
 _CODES = {
     op: frozenset(function.__code__ for function, uses in _FUNCTIONS.items() if op in uses)

@@ -70,6 +70,8 @@ COMPOSITES = {
     "rnn": lambda a: RNN(a[:, None])[0],
     "rnn cell": lambda a: CELL(a),
     "binary_cross_entropy_with_logits": lambda a: F.binary_cross_entropy_with_logits(a, B.sigmoid()),
+    "softshrink": lambda a: F.softshrink(a) * a,
+    "multi_margin_loss": lambda a: F.multi_margin_loss(a, torch.tensor([0, 1, 2, 3, 0])),
     "triplet_margin_with_distance_loss": lambda a: F.triplet_margin_with_distance_loss(a, B, C),
 }
 
