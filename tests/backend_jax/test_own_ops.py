@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.extend.core import jaxpr_as_fun
 from jax.scipy.ndimage import map_coordinates
 from jax_formulas import gradient_of
 
@@ -52,6 +53,14 @@ COMPOSITES = {
     ),
 }
 
+_traced_before = jax.make_jaxpr(lambda x: x * jax.nn.relu6(x))(POINTS)
+
+
+def traced_before(x):
+    """x * relu6(x), traced before there is any override."""
+    return jaxpr_as_fun(_traced_before)(x)[0]
+
+
 #: Rules that JAX's own derivative of an op would run into, if it were taken for the user's.
 DERIVATIVES = {
     "second_of_abs": (gradient_of(gradient_of(jnp.abs)), "sign"),
@@ -66,6 +75,9 @@ DERIVATIVES = {
     "mod": (lambda x: jax.grad(lambda y: (x % y).sum())(0.75), "fmod"),
     "divmod": (lambda x: jax.grad(lambda y: sum(divmod(x, y)).sum())(0.75), "sign"),
     "relu6": (gradient_of(jax.nn.relu6), "clip"),
+    "hard_sigmoid": (gradient_of(jax.nn.hard_sigmoid), "relu6"),
+    "second_of_hard_swish": (gradient_of(gradient_of(jax.nn.hard_swish)), "relu6"),
+    "second_of_relu6_traced_before": (gradient_of(gradient_of(traced_before)), "relu6"),
 }
 
 
