@@ -15,6 +15,7 @@ from surrogate._partial import Kind
 from surrogate.testing._cases import Case
 from surrogate.testing._dtypes import numpy_dtype
 from surrogate.testing._failure import BrokenPromiseError, demand, demand_equal
+from surrogate.testing._modes import Mode
 from surrogate.testing._target import Target
 
 
@@ -84,6 +85,43 @@ def hits(target: Target) -> None:
     found = [w for w in caught if issubclass(w.category, surrogate.NothingCapturedWarning)]
     demand(found, "an override that captured nothing did not warn.")
     demand(meter.op in str(found[0].message), f"the warning does not name {meter.op}: {found[0].message}")
+
+
+def hits_once(target: Target, mode: Mode) -> None:
+    """Promise 12: an op that runs once under a gradient is counted once."""
+    wrong = {}
+    for op in sorted(target.backend.ops):
+        inputs, ones = _one_of_each(target, op)
+        given = ones if "forward" in mode.needs else ones[:1]
+        with target.rules({op: _twice}) as active:
+            mode.run(target.backend, target.op(op), inputs, given)
+        if active.hits[op] != 1:
+            wrong[op] = active.hits[op]
+    demand_equal(wrong, {}, "hits after one call under a gradient, where they are not 1")
+
+
+def hits_unrecorded(target: Target) -> None:
+    """Promise 12: an op that runs while no gradient is recorded is not counted."""
+    wrong = {}
+    for op in sorted(target.backend.ops):
+        inputs, _ = _one_of_each(target, op)
+        with target.rules({op: _twice}) as active:
+            target.backend.call(op, *inputs)
+        if active.hits[op]:
+            wrong[op] = active.hits[op]
+    demand_equal(wrong, {}, "hits after a call without a gradient, where they are not 0")
+
+
+def _twice(xp: Any, x: Any) -> float:
+    return 2.0
+
+
+def _one_of_each(target: Target, op: str) -> tuple[list[Any], list[Any]]:
+    """One float for each input of the op, and ones of the same shapes."""
+    kind = numpy_dtype(target.usual)
+    numbers = (0.25, 3.0, 5.0)[: surrogate.op(op).arity]
+    inputs = target.put(*(np.array([number], kind) for number in numbers))
+    return inputs, target.put(*(np.ones(1, kind) for _ in numbers))
 
 
 def residuals(target: Target, case: Case, dtype: str) -> None:

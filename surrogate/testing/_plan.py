@@ -12,7 +12,7 @@ import numpy as np
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
 from surrogate._listing import op as op_of, ops
-from surrogate.testing import _compiled, _contract, _scope, _shapes, _values
+from surrogate.testing import _compiled, _contract, _operands, _scope, _shapes, _values
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
 from surrogate.testing._target import Target
@@ -71,12 +71,18 @@ def plan(backend: Backend) -> list[Check]:
         Check("contract", "declared", _contract.declared, ()),
         *_values_checks(backend),
         *_shape_checks(backend),
+        *_operand_checks(backend),
         *_memory_checks(backend),
         *_composite_checks(backend),
         *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
         *_compiled_checks(backend),
         Check("contract", "errors", _contract.errors, ()),
         Check("contract", "hits", _contract.hits, ()),
+        *(
+            Check("contract", f"hits-once-{mode.name}", _contract.hits_once, (mode,), mode=mode.name)
+            for mode in _claimed(backend, (REVERSE[0], FORWARD[0]))
+        ),
+        Check("contract", "hits-unrecorded", _contract.hits_unrecorded, ()),
         *(
             Check("unsupported", op, _contract.unsupported, (op,), op=op)
             for op in ops()
@@ -178,7 +184,22 @@ def _shape_checks(backend: Backend) -> Iterator[Check]:
             if "decimals" in op_of(op).attributes:
                 for places in (2, -1):
                     yield _at(_shapes.decimals, case, _usual(backend), eager, places)
-        yield Check("integers", op, _shapes.integers, (op,), op=op)
+        for kind in _shapes.INTEGERS:
+            yield Check("integers", f"{op}-{kind}", _shapes.integers, (op, kind), op=op, dtype=kind)
+
+
+def _operand_checks(backend: Backend) -> Iterator[Check]:
+    dtype = _usual(backend)
+    for op in supported(backend):
+        if (arity := op_of(op).arity) == 1:
+            continue
+        for mode in _claimed(backend, (REVERSE[0], FORWARD[0])):
+            place = {"op": op, "dtype": dtype, "mode": mode.name}
+            tail = f"{dtype}-{mode.name}"
+            yield Check("shapes", f"{op}-same-{tail}", _operands.same, (op, dtype, mode), **place)
+            for name in _operands.NUMBERS[arity]:
+                given = op, name, dtype, mode
+                yield Check("closed_over", f"{op}-{name}-{tail}", _operands.number, given, **place)
 
 
 def _memory_checks(backend: Backend) -> Iterator[Check]:

@@ -121,18 +121,43 @@ def decimals(target: Target, case: Case, dtype: str, places: int, mode: Mode) ->
     demand_all(good, f"the derivative of {case.id} with decimals={places}", columns)
 
 
-def integers(target: Target, op: str) -> None:
-    """Promise 8: integer inputs are left alone."""
-    columns = ((-3, -1, 0, 2, 7), (2, 3, -2, 5, 3), (4, 5, 6, 7, 8))
-    inputs = target.put(*(np.array(column, np.int32) for column in columns[: _op(op).arity]))
+#: Inputs that are no floats, one row per operand.
+INTEGERS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "int32": ((-3, -1, 0, 2, 7), (2, 3, -2, 5, 3), (4, 5, 6, 7, 8)),
+    "bool": ((0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (1, 1, 1, 1, 1)),
+}
+
+
+def integers(target: Target, op: str, kind: str) -> None:
+    """Promise 8: integer and boolean inputs are left alone, also while a gradient is recorded."""
+    columns = INTEGERS[kind][: _op(op).arity]
+    inputs = target.put(*(np.array(column, kind) for column in columns))
     call = target.op(op)
     native = _outcome(lambda: target.take(call(*inputs)))
-    with target.rules({op: lambda xp, x: 2.0}):
+    with target.rules({op: lambda xp, x: 2.0}) as active:
         found = _outcome(lambda: target.take(call(*inputs)))
-    demand_equal(type(found), type(native), f"{op} of integers, under an override ({found!r}) and natively")
-    if isinstance(native, np.ndarray) and isinstance(found, np.ndarray):
-        demand_equal(found.dtype, native.dtype, f"the dtype of {op} of integers")
-        demand_all(found == native, f"{op} of integers", {"got": found, "native": native})
+        recorded = _outcome(lambda: _while_recording(target, lambda: call(*inputs)))
+        captured = active.hits[op]
+    for got, where in ((found, "under an override"), (recorded, "while a gradient is recorded")):
+        demand_equal(type(got), type(native), f"{op} of {kind}, {where} ({got!r}) and natively")
+        if isinstance(native, np.ndarray) and isinstance(got, np.ndarray):
+            demand_equal(got.dtype, native.dtype, f"the dtype of {op} of {kind}, {where}")
+            same = (got == native) | ((got != got) & (native != native))
+            demand_all(same, f"{op} of {kind}, {where}", {"got": got, "native": native})
+    demand_equal(captured, 0, f"captures of {op} whose inputs are {kind}")
+
+
+def _while_recording(target: Target, call: Callable[[], Any]) -> Array:
+    """What a call gives inside a function of a float that is being differentiated."""
+    found = []
+
+    def f(v: Any) -> Any:
+        found.append(call())
+        return v * v
+
+    one = np.ones(1, numpy_dtype(target.usual))
+    target.backend.grad(f, target.put(one), *target.put(one))
+    return target.take(found[0])
 
 
 def _native(call: Callable[[], Array], what: str) -> Array:

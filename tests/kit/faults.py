@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 
 import numpy as np
@@ -20,6 +21,20 @@ def breaks(right, *also):
 
     def add(cls):
         FAULTS.append((cls, right, set(also)))
+        return cls
+
+    return add
+
+
+#: (faulty backend, what the id of a check that rejects it looks like)
+NARROW = []
+
+
+def breaks_only(right):
+    """The ids of the checks that reject a faulty backend, as a regular expression: some, and no others."""
+
+    def add(cls):
+        NARROW.append((cls, re.compile(right)))
         return cls
 
     return add
@@ -58,7 +73,7 @@ class WrongQuadrant(Toy):
         return found
 
 
-@breaks("value", "shapes", "decimals")
+@breaks("value", "shapes", "closed_over", "decimals")
 class OffByOneUlp(Toy):
     """The forward is one ulp too large, as of arithmetic like ``x + (f(x) - x)``."""
 
@@ -188,7 +203,7 @@ class MaskSavedAsFloat(Toy):
         return tuple(mask.astype(tape.unbox(primals[0]).dtype) for mask in saved)
 
 
-@breaks("value", "shapes", "decimals")
+@breaks("value", "shapes", "closed_over", "decimals")
 class ReturnsTheInput(Toy):
     """value_and_grad gives the op's input in place of its output."""
 
@@ -229,7 +244,7 @@ class IntegersTaken(Toy):
     """Integer inputs are turned into floats to have a gradient."""
 
     def call(self, op, *inputs, **attributes):
-        if op in self.state().rules and tape.unbox(inputs[0]).dtype.kind == "i":
+        if op in self.state().rules and np.asarray(tape.unbox(inputs[0])).dtype.kind == "i":
             inputs = [x.astype(np.float64) for x in inputs]
         return super().call(op, *inputs, **attributes)
 
@@ -276,3 +291,68 @@ class FailsInVmap(Toy):
 
     def vmap(self, f):
         raise NotImplementedError("no vmap here")
+
+
+@breaks_only(r"closed_over\[(mod|clip|floor_divide)-(number|whole-number|number-first)-.*\]")
+class NativeWithANumber(Toy):
+    """An op with a Python number among its operands keeps its native gradient."""
+
+    def decide(self, op, inputs):
+        return None if any(isinstance(x, int | float) for x in inputs) else super().decide(op, inputs)
+
+
+@breaks_only(r"closed_over\[(mod|clip|floor_divide)-whole-number-.*\]")
+class NativeWithAWholeNumber(Toy):
+    """An op with a Python integer among its operands keeps its native gradient."""
+
+    def decide(self, op, inputs):
+        return None if any(isinstance(x, int) for x in inputs) else super().decide(op, inputs)
+
+
+@breaks_only(r"shapes\[(mod|clip|floor_divide)-same-.*\]")
+class SameArrayLosesASide(Toy):
+    """Where one array is every operand, only the first of them gets its cotangent."""
+
+    def call(self, op, *inputs, **attributes):
+        first, *rest = inputs
+        rest = [x.value if x is first and isinstance(x, tape.Box) else x for x in rest]
+        return super().call(op, first, *rest, **attributes)
+
+
+@breaks_only(r"contract\[hits-once-(eager|forward)\]")
+class CountedTwice(Toy):
+    """Every capture is counted twice."""
+
+    def count(self, op):
+        super().count(op)
+        super().count(op)
+
+
+@breaks_only(r"contract\[hits-unrecorded\]")
+class CountedWithoutGradient(Toy):
+    """A call under a rule is counted whether or not a gradient is recorded."""
+
+    def decide(self, op, inputs):
+        if not any(isinstance(x, tape.Box) for x in inputs) and self.takes(inputs[0]):
+            self.count(op)
+        return super().decide(op, inputs)
+
+
+@breaks_only(r"integers\[.*-bool\]")
+class BooleansTaken(Toy):
+    """Boolean inputs are turned into floats to have a gradient."""
+
+    def call(self, op, *inputs, **attributes):
+        if op in self.state().rules and np.asarray(tape.unbox(inputs[0])).dtype.kind == "b":
+            inputs = [x.astype(np.float32) for x in inputs]
+        return super().call(op, *inputs, **attributes)
+
+
+@breaks_only(r"integers\[.*-(int32|bool)\]")
+class IntegersCounted(Toy):
+    """Integers keep their value, yet count as captured."""
+
+    def decide(self, op, inputs):
+        if np.asarray(tape.unbox(inputs[0])).dtype.kind in "ib":
+            self.count(op)
+        return super().decide(op, inputs)

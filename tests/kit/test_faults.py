@@ -1,18 +1,26 @@
 """The kit rejects every planted fault, by the right check and by no other."""
 
 import pytest
-from faults import FAULTS
+from faults import FAULTS, NARROW
 from toy.backend import Toy
 
 from surrogate.testing import check_backend
 
-OPS = ("sign", "round", "mod", "relu", "relu6")
+OPS = ("sign", "round", "mod", "relu", "relu6", "clip", "floor_divide")
 
 
 @pytest.mark.parametrize(("cls", "right", "also"), FAULTS, ids=[cls.__name__ for cls, *_ in FAULTS])
 def test_fault_is_rejected_by_the_right_check(cls, right, also):
     report = check_backend(cls(), ops=OPS)
     assert {failure.promise for failure in report.failures} == {right, *also}, str(report)[:4000]
+
+
+@pytest.mark.parametrize(("cls", "right"), NARROW, ids=[cls.__name__ for cls, _ in NARROW])
+def test_fault_in_one_place_is_rejected_by_the_checks_that_are_there_for_it(cls, right):
+    report = check_backend(cls(), ops=OPS)
+    assert report.failures
+    wrong = [failure.id for failure in report.failures if not right.fullmatch(failure.id)]
+    assert wrong == [], str(report)[:4000]
 
 
 def test_honest_backend_is_accepted():

@@ -85,7 +85,8 @@ def test_report_is_plain_data():
 def test_progress_is_told_before_each_check():
     seen = []
     check_backend(Toy(), promises=["contract"], progress=lambda check, n, of: seen.append((check.id, n, of)))
-    assert seen == [("contract[declared]", 0, 3), ("contract[errors]", 1, 3), ("contract[hits]", 2, 3)]
+    names = ("declared", "errors", "hits", "hits-once-eager", "hits-once-forward", "hits-unrecorded")
+    assert seen == [(f"contract[{name}]", n, 6) for n, name in enumerate(names)]
 
 
 def test_unknown_backend_is_refused():

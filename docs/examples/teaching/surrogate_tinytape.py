@@ -17,7 +17,7 @@ class Tinytape(surrogate.Backend):
     def catch(self, name, *inputs):
         state, output = self.state(), native_call(name, *inputs)
         gradient = state.rules.get(name)
-        if gradient is not None and output.data.dtype.kind == "f":  # else native
+        if gradient is not None and output.parents[0].data.dtype.kind == "f":  # else native
             state.captured(name)
             saved = gradient.rule.save(self.xp, [x.data for x in output.parents])
             output.back = lambda g: gradient.rule.vjp(self.xp, saved, g)
