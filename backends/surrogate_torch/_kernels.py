@@ -54,7 +54,8 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     state.captured(op)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
-                    state.captured(op)
+                    if not flags.below:
+                        state.captured(op)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
                     state.captured(op)
@@ -78,7 +79,8 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if call is not None and state is not None and gradient is not None:
             if needs := _needs(call.inputs):
                 refuse_sparse(call.op, call.inputs)
-                state.captured(call.op)
+                if not flags.below:
+                    state.captured(call.op)
                 rule = gradient.at(kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
                 return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))

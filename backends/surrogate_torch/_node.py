@@ -100,8 +100,16 @@ class Surrogate(_Node):
                 saved = _save(rule, inputs, needs, y.dtype)
         else:
             grad, forward = outer
-            with _below_autograd(), torch.set_grad_enabled(grad), forward_ad._set_fwd_grad_enabled(forward):
-                y = capture.forward()
+            before, flags.below = flags.below, True
+            try:
+                with (
+                    _below_autograd(),
+                    torch.set_grad_enabled(grad),
+                    forward_ad._set_fwd_grad_enabled(forward),
+                ):
+                    y = capture.forward()
+            finally:
+                flags.below = before
             with untouched():
                 saved = _save(rule, inputs, needs, y.dtype)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape

@@ -29,6 +29,7 @@ class _Flags(threading.local):
     caller: tuple[int, contextvars.Context | None] = (-1, None)  # an engine thread's pass, and its caller
     local = False  # inside an override that was entered in this thread
     deferred = False  # running what will run again to be recorded
+    below = False  # in a torch.func layer under one that has captured, and counted, this call
 
 
 flags = _Flags()
