@@ -15,7 +15,7 @@ from surrogate_jax._origin import origin
 from surrogate_jax._spellings import ops_of_function
 
 #: Primitives that clip, heaviside, ... reach first; those that spell an op themselves are hooked anyway.
-WATCHED = ("max_p", "min_p", "lt_p", "ge_p", "gt_p")
+WATCHED = ("max_p", "min_p", "lt_p", "ge_p", "gt_p", "select_n_p")
 
 
 def refuse(state: surrogate.State, frame: FrameType) -> None:

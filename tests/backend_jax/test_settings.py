@@ -115,3 +115,11 @@ def test_clip_scalar_bound_that_is_traced_has_a_scalar_gradient():
             0.5, jnp.asarray([0.0, 0.25, 2.0])
         )
     assert (found.shape, float(found)) == ((), 2.0)
+
+
+def test_without_jit_heaviside_of_a_number_is_refused_too():
+    """Only the value at 0 is traced: all that JAX does with it is a selection."""
+    with jax.disable_jit(), surrogate.override("jax", {"heaviside": "arctan", "sign": "identity"}):
+        jax.grad(lax.sign)(1.0)
+        with pytest.raises(surrogate.UnsupportedOpError, match=r"jnp\.heaviside"):
+            jax.grad(lambda value: jnp.heaviside(0.0, value))(0.5)
