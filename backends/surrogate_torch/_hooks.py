@@ -38,6 +38,7 @@ HOOKS = (
     Hook("torch._C._is_key_in_tls", "whether an engine thread was told the caller's context"),
     Hook("torch._C._get_obj_in_tls", "the caller's context on an engine thread"),
     Hook("torch._ops.OpOverload.redispatch", "run an op's next kernel"),
+    Hook("torch.ops.aten.sign.default._dispatch_cache", "forget kernels that the compiler has looked up"),
     Hook("torch._C._VariableFunctions._unpack_dual", "primal and tangent of a dual tensor"),
     Hook("torch.autograd.function._SingleLevelFunction", "an autograd node inside one transform's level"),
     Hook("torch.autograd.forward_ad._current_level", "whether forward mode is on at all"),

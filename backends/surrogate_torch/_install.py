@@ -48,6 +48,7 @@ class Installation:
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
             for overload, kernel, key in todo:
                 self._library.impl(overload.name(), kernel, key, with_keyset=True)
+                overload._dispatch_cache.clear()  # a compiler that ran before has looked kernels up
         bind_recomputations(backend)
         keep_autograd()
         if "torch._dynamo" in sys.modules:

@@ -35,6 +35,16 @@ with surrogate.override("torch", {"sign": "identity"}):
 assert gradient(compiled) == [0.0] * 3
 """
 
+COMPOSITE_COMPILED_BEFORE = """
+l1_loss = torch.nn.functional.l1_loss
+compiled = torch.compile(lambda x: l1_loss(x, 0 * x, reduction="sum"), backend="aot_eager")
+assert gradient(compiled) == [-1.0, 1.0, 1.0]
+import surrogate
+with surrogate.override("torch", {"abs": lambda xp, x: 7.0}):
+    assert gradient(compiled) == [-1.0, 1.0, 1.0]
+    assert gradient(torch.abs) == [7.0] * 3
+"""
+
 SCRIPTED_BEFORE = """
 class Model(torch.nn.Module):
     def forward(self, x):
@@ -93,6 +103,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 STORIES = {
     "importing changes nothing": IMPORTED_ONLY,
     "compiled before": COMPILED_BEFORE,
+    "a composite compiled before": COMPOSITE_COMPILED_BEFORE,
     "scripted before": SCRIPTED_BEFORE,
     "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
     "the demo's model is compiled": THE_DEMO_IS_COMPILED,
