@@ -35,9 +35,14 @@ def call(op: str, inputs: Sequence[Array], attributes: dict[str, Any]) -> Array:
     function = _SPELLINGS[op]
     if attributes:  # only round has any, and only Keras has it
         function = keras.ops.round
-    elif op == "fmod" and inputs[0].dtype.size == 2 and hasattr(keras.ops, "fmod"):
+    elif op == "fmod" and hasattr(keras.ops, "fmod") and _halves(inputs):
         function = keras.ops.fmod  # tf.truncatemod has no kernel for float16 and bfloat16
     return function(*inputs, **attributes)
+
+
+def _halves(inputs: Sequence[Array]) -> bool:
+    """Whether the arrays among the inputs, which may be Python numbers, are float16 or bfloat16."""
+    return any(tf.is_tensor(x) and x.dtype.size == 2 for x in inputs)
 
 
 def reverse(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
