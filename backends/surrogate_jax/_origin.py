@@ -26,6 +26,17 @@ _PASSING = tuple(
     PRIVATE + part.replace("/", os.sep)
     for part in ("numpy/array_methods", "numpy/vectorize", "numpy/ufunc_api", "lax/control_flow")
 )
+#: JAX functions that lie beside its private sources: solvers, optimisers, rules of their own. Not the layers
+#: of ``stax``, whose activations a model chooses.
+_BESIDE = tuple(
+    PRIVATE.removesuffix("_src" + os.sep) + part.replace("/", os.sep)
+    for part in (
+        "example_libraries/optimizers.py",
+        "experimental/jet.py",
+        "experimental/ode.py",
+        "experimental/sparse/",
+    )
+)
 #: Functions that only pass a call on: an alias, and those that take a function of the user's.
 _PASSING_NAMES = frozenset(
     {"mod", "apply_along_axis", "apply_over_axes", "piecewise", "_piecewise", "fromfunction"}
@@ -72,11 +83,11 @@ def in_pallas_kernel(frame: FrameType | None) -> bool:
 
 
 def _is_jax(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(PRIVATE)
+    return frame.f_code.co_filename.startswith((PRIVATE, *_BESIDE))
 
 
 def _is_function(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
-    if not file.startswith(_FUNCTIONS) or file.startswith(_PASSING):
+    if not file.startswith(_FUNCTIONS + _BESIDE) or file.startswith(_PASSING):
         return False
     return frame.f_code.co_qualname.partition(".")[0] not in _PASSING_NAMES

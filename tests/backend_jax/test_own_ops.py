@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.example_libraries import optimizers
 from jax.extend.core import jaxpr_as_fun
 from jax.scipy.ndimage import map_coordinates
 from jax_formulas import gradient_of
@@ -13,6 +14,8 @@ import surrogate
 
 GRID = jnp.arange(16.0).reshape(4, 4) ** 2
 MATRIX = jnp.asarray([[2.0, 1.0, 0.0], [0.5, -3.0, 1.0], [0.0, 0.25, 1.5]])
+INIT, UPDATE, PARAMS = optimizers.adamax(0.125)
+DECAY = optimizers.inverse_time_decay(0.125, 10, 0.5, staircase=True)
 POINTS = jnp.asarray([-1.75, -0.5, 0.25, 1.5])
 
 
@@ -38,6 +41,8 @@ COMPOSITES = {
     "slogdet": lambda x: jax.grad(lambda m: jnp.linalg.slogdet(m)[1])(MATRIX),
     "det": lambda x: jax.grad(jnp.linalg.det)(MATRIX),
     "sinc": gradient_of(jnp.sinc),
+    "adamax": gradient_of(lambda x: PARAMS(UPDATE(0, x, INIT(x * 2)))),
+    "inverse_time_decay": lambda x: jax.grad(DECAY)(1.25),
     "logaddexp": gradient_of(lambda x: jnp.logaddexp(x, -x)),
     "float_power": gradient_of(lambda x: jnp.float_power(jnp.square(x) + 1, x)),
     "cumlogsumexp": gradient_of(lambda x: lax.cumlogsumexp(x)),
