@@ -12,13 +12,17 @@ from typing import Any
 
 from torch.utils import checkpoint
 
-from surrogate import Backend
+from surrogate import Backend, State
 from surrogate_torch._scope import deferred
 
 
 def bind_recomputations(backend: Backend) -> None:
-    """Give PyTorch's two kinds of checkpoint the state of their forward pass; once per process."""
+    """Give PyTorch's two kinds of checkpoint the state of their forward pass; once per process.
+
+    A checkpoint whose forward ran before this had no rules: it runs again without any.
+    """
     reentrant = checkpoint.CheckpointFunction.forward
+    reentrant_backward = checkpoint.CheckpointFunction.backward
     frame_init = checkpoint._CheckpointFrame.__init__
 
     @functools.wraps(reentrant)
@@ -27,21 +31,43 @@ def bind_recomputations(backend: Backend) -> None:
         with deferred():
             return reentrant(ctx, bind(backend, run_function), preserve, *args)
 
+    @functools.wraps(reentrant_backward)
+    def backward(ctx: Any, *args: Any) -> Any:
+        ctx.run_function = _bound(backend, ctx.run_function)
+        return reentrant_backward(ctx, *args)
+
     @functools.wraps(frame_init)
     def init(self: Any, recompute_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         frame_init(self, bind(backend, recompute_fn), *args, **kwargs)
 
+    def recompute_fn(self: Any) -> Callable[..., Any]:
+        return _bound(backend, self.__dict__["recompute_fn"])
+
+    def set_recompute_fn(self: Any, function: Callable[..., Any]) -> None:
+        self.__dict__["recompute_fn"] = function
+
     checkpoint.CheckpointFunction.forward = staticmethod(forward)
+    checkpoint.CheckpointFunction.backward = staticmethod(backward)
     checkpoint._CheckpointFrame.__init__ = init
+    # read through a property, so that frames made before are seen too
+    checkpoint._CheckpointFrame.recompute_fn = property(recompute_fn, set_recompute_fn)
 
 
 def bind(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, to be run under the rules in force now, wherever and whenever it is called."""
-    state = backend.state()
+    return _under(backend, backend.state(), function)
 
+
+def _bound(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` if it was bound, else bound to no rules: it was taken before any override began."""
+    return function if hasattr(function, "_surrogate_state") else _under(backend, None, function)
+
+
+def _under(backend: Backend, state: State | None, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def bound(*args: Any, **kwargs: Any) -> Any:
         with backend.exactly(state):
             return function(*args, **kwargs)
 
+    bound._surrogate_state = state  # type: ignore[attr-defined]
     return bound

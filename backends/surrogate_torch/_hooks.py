@@ -54,6 +54,7 @@ HOOKS = (
     Hook(
         "torch.utils.checkpoint.CheckpointFunction.forward", "where a reentrant checkpoint takes the function"
     ),
+    Hook("torch.utils.checkpoint.CheckpointFunction.backward", "where it runs the function again"),
     Hook("torch.utils.checkpoint._CheckpointFrame.__init__", "where the other kind does"),
     Hook("torch._C._jit_set_profiling_mode", "keep TorchScript from differentiating by itself"),
     Hook("torch._C.ScriptMethod._debug_flush_compilation_cache", "the same for modules that ran before"),

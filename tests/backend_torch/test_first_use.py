@@ -60,6 +60,18 @@ for _ in range(3):
     assert gradient(scripted) == gradient(traced) == [0.0] * 3
 """
 
+CHECKPOINTED_BEFORE = """
+from torch.utils.checkpoint import checkpoint
+made = [checkpoint(lambda x: torch.sign(x * x) * 3, x, use_reentrant=kind).sum() for kind in (True, False)]
+import surrogate
+with surrogate.use("torch", {"sign": "identity"}):
+    assert gradient(torch.sign) == [1.0] * 3
+    for loss in made:
+        x.grad = None
+        loss.backward()
+        assert x.grad.tolist() == [0.0] * 3
+"""
+
 FIRST_INSIDE_A_COMPILED_FUNCTION = """
 import surrogate
 def f(x):
@@ -105,6 +117,7 @@ STORIES = {
     "compiled before": COMPILED_BEFORE,
     "a composite compiled before": COMPOSITE_COMPILED_BEFORE,
     "scripted before": SCRIPTED_BEFORE,
+    "checkpointed before": CHECKPOINTED_BEFORE,
     "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
     "the demo's model is compiled": THE_DEMO_IS_COMPILED,
     "the compiler is not loaded": COMPILER_NOT_LOADED,
