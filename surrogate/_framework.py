@@ -9,8 +9,12 @@ from surrogate._backend import Backend
 
 
 def framework_version(backend: Backend) -> str:
-    """The version of a loaded backend's framework, ``"?"`` if it does not say."""
+    """The version of a backend's framework, ``"?"`` if it does not say."""
+    try:
+        return str(importlib.import_module(backend.framework).__version__)
+    except (ImportError, AttributeError):
+        pass  # autograd says it in its metadata only
     try:
         return importlib.metadata.version(backend.framework)
-    except importlib.metadata.PackageNotFoundError:  # tensorflow comes from tensorflow-cpu, for instance
-        return str(getattr(importlib.import_module(backend.framework), "__version__", "?"))
+    except importlib.metadata.PackageNotFoundError:
+        return "?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from surrogate._backend import Backend
+from surrogate._framework import framework_version
 from surrogate._plugins import load_backend
 from surrogate.testing._expected import match
 from surrogate.testing._failure import BrokenPromiseError, Inapplicable
@@ -202,20 +202,6 @@ def report(backend: Backend, results: Iterable[Result], seconds: float) -> Repor
         results=list(results),
         seconds=round(seconds, 2),
     )
-
-
-def framework_version(backend: Backend) -> str:
-    """The version of the backend's framework, or ``"?"``."""
-    try:
-        return str(importlib.import_module(backend.framework).__version__)
-    except (ImportError, AttributeError):
-        pass
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(backend.framework)
-    except PackageNotFoundError:
-        return "?"
 
 
 def _run(check: Check, target: Target, reason: str | None) -> Result:
