@@ -18,9 +18,9 @@ import surrogate
 from surrogate_jax import _spellings as spellings
 from surrogate_jax._call import Call
 from surrogate_jax._hooks import (
-    JIT_FRAMES,
     Undo,
     find,
+    jitted_code,
     primitive,
     replace_bind,
     replace_class,
@@ -79,9 +79,9 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
         if state is not None:
-            source = params["jaxpr"].jaxpr.debug_info.func_src_info
-            ops = spellings.ops_of_jit(params["name"], source)
-            if ops and _captures(state, ops, sys._getframe(1), _is_jit_call):
+            code = jitted_code(sys._getframe(1))
+            ops = spellings.ops_of_function(code.co_filename, code.co_name) if code else ()
+            if ops and _captures(state, ops, sys._getframe(1), _is_nothing_between):
                 spelled = spellings.read_jit(args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
@@ -162,8 +162,8 @@ def _vary_together(operands: Sequence[Any]) -> Sequence[Any]:
     return [x if own == together else vary(x, together - own) for x, own in zip(operands, axes, strict=True)]
 
 
-def _is_jit_call(found: Origin) -> bool:
-    return found.depth == 0 and found.function in JIT_FRAMES
+def _is_nothing_between(found: Origin) -> bool:
+    return found.depth == 0
 
 
 def _is_direct(found: Origin) -> bool:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import jax
@@ -52,7 +53,8 @@ HOOKS = (
     Hook("jax.interpreters.partial_eval:dce_jaxpr", "a forward pass without what JAX computes in vain"),
 )
 
-#: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10.
+#: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10. What was
+#: given to ``jit`` is their local variable ``fun``.
 JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 
 
@@ -118,6 +120,18 @@ def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
         target.__class__ = before
 
     return undo
+
+
+def jitted_code(frame: FrameType) -> CodeType | None:
+    """The code of the function that is being called through ``jit``, if this frame does that.
+
+    None for anything but a function as it was written. The name and the source that JAX keeps are also
+    those of ``jit(partial(jnp.clip, max=1))`` and ``jit(grad(jnp.sign))``, which are no calls of the op.
+    """
+    if frame.f_code.co_name not in JIT_FRAMES:
+        return None
+    fun = frame.f_locals.get("fun")
+    return fun.__code__ if type(fun) is FunctionType and not hasattr(fun, "__wrapped__") else None
 
 
 def set_for_all_threads(context: Any, value: Any) -> None:

@@ -1,6 +1,6 @@
 """Every way JAX spells an op, and how one call of it is read.
 
-A ``jnp`` function is a jit of JAX's own: it is recognised by its name and the file that defines it, and
+A ``jnp`` function is a jit of JAX's own: it is recognised by the name and the file of its code, and
 read from its jaxpr. A direct ``lax`` call is a primitive. ``jax.nn.relu`` is a custom_jvp.
 """
 
@@ -91,17 +91,10 @@ LAX: Mapping[str, tuple[str, str]] = {
 NN: Mapping[str, str] = {"relu": "relu", "relu6": "relu6"}
 
 
-def ops_of_jit(name: str, source: str | None) -> tuple[str, ...]:
-    """The ops that a jit spells, by its name and the source of its function; none if it is not JAX's."""
-    return _ops(name) if PRIVATE + "numpy" in (source or "") else ()
-
-
 def ops_of_function(file: str, name: str) -> tuple[str, ...]:
-    """The ops that a jnp function spells, by its file and name."""
-    return _ops(name) if file.startswith(PRIVATE + "numpy") else ()
-
-
-def _ops(name: str) -> tuple[str, ...]:
+    """The ops that a jnp function spells, by its file and name; none if it is not JAX's."""
+    if not file.startswith(PRIVATE + "numpy"):
+        return ()
     return (JNP[name],) if name in JNP else tuple(op for op, _ in SEVERAL.get(name, ()))
 
 
