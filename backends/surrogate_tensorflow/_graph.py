@@ -72,8 +72,11 @@ def make_get_gradient_function(backend: TensorFlowBackend) -> Any:
         if capture is not None:
             return lambda node, *upstream: _cotangents(node, capture, upstream[0])
         function = native(node)
-        situation = getattr(node, "_surrogate_situation", scope.nothing)
-        return None if function is None else scope.bound(situation, function)
+        if function is None:
+            return None
+        if node.type != CARRIER:
+            return scope.natively(function)
+        return scope.bound(getattr(node, "_surrogate_situation", scope.nothing), function)
 
     return get_gradient_function
 

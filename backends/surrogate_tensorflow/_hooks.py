@@ -88,6 +88,9 @@ call_concrete = Hook(
 # -- swapped once, when the backend loads -------------------------------------------------------
 record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")
 record_operation = Hook("eager.record", "record_operation", "recomputation under the rules of the forward")
+imperative_grad = Hook(
+    "eager.imperative_grad", "imperative_grad", "recomputation under the rules of a forward before the load"
+)
 get_gradient_function = Hook("framework.ops", "get_gradient_function", _GRAPHS)
 eager_gradient_function = Hook("eager.backprop", "_gradient_function", _RULES_ONLY)
 register_gradient_function = Hook("pywrap_tfe", "TFE_Py_RegisterGradientFunction", _RULES_ONLY)

@@ -15,6 +15,7 @@ def install(backend: TensorFlowBackend) -> None:
     """The hooks that stay: a backward pass may come when no override is alive any more."""
     _hooks.record_gradient.replace(_eager.make_record_gradient(backend))
     _hooks.record_operation.replace(_make_record_operation(backend))
+    _hooks.imperative_grad.replace(_make_imperative_grad(backend))
     _hooks.get_gradient_function.replace(_graph.make_get_gradient_function(backend))
     _hooks.register_gradient_function.native(_make_eager_gradient_function(backend))
     _hooks.function_jvps.replace(_forward.make_function_jvps(backend))
@@ -69,17 +70,17 @@ def _make_record_operation(backend: TensorFlowBackend) -> Any:
     return record_operation
 
 
+def _make_imperative_grad(backend: TensorFlowBackend) -> Any:
+    """What a tape recorded before we were loaded, when no rules were, runs again without any.
+
+    All that it recorded since then brings along what it obeys.
+    """
+    return backend.scope.bound(backend.scope.nothing, _hooks.imperative_grad.native)
+
+
 def _make_eager_gradient_function(backend: TensorFlowBackend) -> Any:
     """Native gradients of eager ops never see rules: the gradient of abs calls sign."""
-    native, scope = _hooks.eager_gradient_function.native, backend.scope
-
-    def gradient_function(*args: Any) -> Any:
-        if not scope.alive:
-            return native(*args)
-        with scope.pause:
-            return native(*args)
-
-    return gradient_function
+    return backend.scope.natively(_hooks.eager_gradient_function.native)
 
 
 def _install_threads(backend: TensorFlowBackend) -> None:

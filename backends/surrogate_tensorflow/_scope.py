@@ -126,24 +126,32 @@ class Scope:
 
     @contextmanager
     def exactly(self, situation: Situation) -> Iterator[None]:
-        """Run a block under what another place in the program obeys."""
+        """Run a block under what another place in the program obeys; overrides entered inside it count."""
         depth, self.pause.depth = self.pause.depth, 0
+        held = self._rules_token.get(), self._types.get()  # what is in force around is alive meanwhile
         try:
             with self._backend.exactly(situation.state), self.types_in_force(situation.types):
                 yield
         finally:
             self.pause.depth = depth
+            del held
 
     def bound(self, situation: Situation, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function``, run under ``situation`` wherever it is called."""
+        """``function``, which may be the user's, run under ``situation`` wherever it is called."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             if not self.alive and situation.empty:
                 return function(*args, **kwargs)
-            if situation.empty:
-                with self.pause:
-                    return function(*args, **kwargs)
             with self.exactly(situation):
+                return function(*args, **kwargs)
+
+        return run
+
+    def natively(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, which is the gradient of an op, run paused wherever it is called."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self.pause:
                 return function(*args, **kwargs)
 
         return run

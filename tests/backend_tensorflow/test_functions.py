@@ -160,31 +160,6 @@ def test_backward_in_another_thread(x):
     assert found == [WINDOW]
 
 
-WRAPS = {"recompute_grad": tf.recompute_grad}
-if hasattr(keras, "remat"):  # Keras 3.6 has none
-    WRAPS["remat"] = keras.remat
-
-
-@pytest.mark.parametrize("wrap", WRAPS)
-@pytest.mark.parametrize("function", [False, True], ids=["eager", "function"])
-def test_recomputation_obeys_what_the_forward_did(wrap, function, x):
-    f = WRAPS[wrap](
-        lambda x: tf.sign(x) + x
-    )  # of sign alone TensorFlow's own recompute_grad makes None, and fails
-    f = tf.function(f) if function else f
-    with override():
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
-    assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 2.0, 1.0]
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    with surrogate.override("tensorflow", {"sign": "hardtanh"}):
-        assert tape.gradient(y, x).numpy().tolist() == [1.0] * 4
-        slope(tf.sign, x)
-
-
 def test_other_custom_gradients_are_untouched(x):
     @tf.custom_gradient
     def mine(x):
