@@ -61,7 +61,6 @@ nitpick_ignore_regex = [
     # inner parts that a signature or an attribute names
     ("py:.*", r"surrogate\._(active|formula)\.(Entry|Formula|Layer|Store)"),
     ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
-    ("py:exc", r"MissingExtraError"),
     ("py:.*", r"PluginManager.*"),
 ]
 

@@ -19,6 +19,7 @@ from surrogate._errors import (
     FormulaError as FormulaError,
     ForwardModeError as ForwardModeError,
     IncompatibleFrameworkError as IncompatibleFrameworkError,
+    MissingExtraError as MissingExtraError,
     MissingFrameworkError as MissingFrameworkError,
     NothingCapturedWarning as NothingCapturedWarning,
     ParameterError as ParameterError,

@@ -14,6 +14,7 @@
     ├── DuplicateNameError (ValueError)     a name that somebody else has taken
     ├── ForwardModeError (TypeError)        forward mode through a gradient that has none
     ├── ScopeError (RuntimeError)           an override entered or left where it cannot be
+    ├── MissingExtraError (ImportError)     a package that an extra installs is missing; says the command
     └── BackendError
         ├── MissingFrameworkError (ImportError)       the framework is not installed; says the command
         ├── BrokenBackendError (RuntimeError)         the plugin itself fails; ``__cause__`` says why
@@ -80,6 +81,10 @@ class ForwardModeError(SurrogateError, TypeError):
 
 class ScopeError(SurrogateError, RuntimeError):
     """An override was entered twice, or left where it had not been entered."""
+
+
+class MissingExtraError(SurrogateError, ImportError):
+    """A package that an extra of this library installs is missing."""
 
 
 class BackendError(SurrogateError):

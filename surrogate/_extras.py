@@ -5,13 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from surrogate._errors import SurrogateError
+from surrogate._errors import MissingExtraError
 
 DISTRIBUTION = "surrogate-gradients"
-
-
-class MissingExtraError(SurrogateError, ImportError):
-    """A package that an extra of ours installs is missing; says the command."""
 
 
 def install_command(extra: str) -> str:

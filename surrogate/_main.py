@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
-from surrogate._extras import MissingExtraError, extra_module
+from surrogate._errors import MissingExtraError
+from surrogate._extras import extra_module
 from surrogate._namesake import overwritten
 
 

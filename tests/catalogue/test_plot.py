@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 import surrogate
 from surrogate import plot
 from surrogate._branches import Jump, branches
-from surrogate._extras import MissingExtraError
 
 matplotlib.use("agg")
 
@@ -156,5 +155,5 @@ def test_importing_surrogate_imports_neither_matplotlib_nor_the_pictures():
 
 def test_without_matplotlib_the_command_that_installs_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match=r"pip install \"surrogate-gradients\[plot\]\""):
+    with pytest.raises(surrogate.MissingExtraError, match=r"pip install \"surrogate-gradients\[plot\]\""):
         plot.gradient("sign", "hardtanh")
