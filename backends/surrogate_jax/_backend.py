@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import surrogate
-from surrogate_jax import _namespace, _scope
+from surrogate_jax import _deferred, _namespace, _scope
 from surrogate_jax._capture import install
 from surrogate_jax._hooks import TESTED, check, hide_our_frames
 from surrogate_jax._probe import probe
@@ -57,7 +57,7 @@ class JaxBackend(surrogate.Backend):
     def __init__(self) -> None:
         check()
         hide_our_frames()
-        hooks = install(self)
+        hooks = [*install(self), *_deferred.install(self)]
         try:
             probe(self)
         except BaseException:

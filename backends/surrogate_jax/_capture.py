@@ -22,7 +22,7 @@ from surrogate_jax._hooks import (
     find,
     jitted_code,
     primitive,
-    replace_bind,
+    replace,
     replace_class,
     vary,
     varying_axes,
@@ -38,9 +38,9 @@ Bind = Callable[..., Any]
 
 def install(backend: surrogate.Backend) -> list[Undo]:
     """Put the hooks in front of JAX's primitives and jax.nn functions; returns how to take them away."""
-    jit = replace_bind(find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
-    lax = [replace_bind(primitive(name), partial(_lax_hook, backend, name)) for name in spellings.LAX]
-    plain = [replace_bind(primitive(name), partial(_plain_hook, backend)) for name in WATCHED]
+    jit = replace(find("jax.extend.core.primitives:jit_p"), "bind", partial(_jit_hook, backend))
+    lax = [replace(primitive(name), "bind", partial(_lax_hook, backend, name)) for name in spellings.LAX]
+    plain = [replace(primitive(name), "bind", partial(_plain_hook, backend)) for name in WATCHED]
     nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
     return [jit, *lax, *plain, *nn]
 

@@ -42,6 +42,9 @@ HOOKS = (
     Hook("jax.extend.core.primitives:jit_p", "a jnp function is a jit of JAX's own: its bind sees each call"),
     Hook("jax.nn:relu.__class__", "jax.nn.relu is an object of a Python class, which can look first"),
     Hook("jax.nn:relu6.__class__", "jax.nn.relu6 likewise"),
+    Hook("jax:custom_jvp.__call__", "what a derivative rule of the user's calls obeys the rules of the call"),
+    Hook("jax:custom_vjp.__call__", "likewise"),
+    Hook("jax.custom_batching:custom_vmap.__call__", "likewise a batching rule of the user's"),
     Hook("asyncio:Handle._run", "the keys follow the async task that runs"),
     Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
     Hook("jax.interpreters.ad:is_undefined_primal", "which operands a transpose is asked for"),
@@ -97,16 +100,16 @@ def primitive(name: str) -> Any:
     return find(f"jax.lax:{name}")
 
 
-def replace_bind(target: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
-    """Put ``make(original)`` in front of a primitive's ``bind``; what is returned takes it away."""
-    before = vars(target).get("bind")
-    target.bind = make(target.bind)
+def replace(target: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Put ``make(original)`` in front of a method of an object or a class; what is returned takes it away."""
+    before = vars(target).get(name)
+    setattr(target, name, make(getattr(target, name)))
 
     def undo() -> None:
         if before is None:
-            del target.bind  # the class's own shows again
+            delattr(target, name)  # the class's own shows again
         else:
-            target.bind = before
+            setattr(target, name, before)
 
     return undo
 
