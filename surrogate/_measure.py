@@ -1,4 +1,4 @@
-"""What a gradient looks like in five numbers: mass, peak and where, half-width, evenness.
+"""What a gradient looks like in a few numbers: mass, peak and where, half-width, evenness.
 
 They are measured on the reference in float64, with NumPy alone: along the op's first input, the others
 held at :data:`surrogate._curve.OTHERS`, at upstream gradient 1.
@@ -29,12 +29,13 @@ _DEEPEST = 60
 
 @dataclass(frozen=True)
 class Measures:
-    """Five numbers of a gradient.
+    """A few numbers of a gradient.
 
     Attributes:
         mass: its integral over the real line; inf if that diverges, as for ``identity``.
-        peak: its largest value.
-        peak_at: where, to 8 decimals; the point nearest to 0 if there are several.
+        peak: its largest value, or limit.
+        peak_at: where; the place nearest to 0 if there are several (in a plateau, to 1/256).
+        peak_side: 0 if ``peak`` is the value there, 1 or -1 if it is the limit from above or below.
         half_width: half the width of the interval around the peak on which it is at least half the
             peak; inf if it never falls below, 0 if the peak is 0.
         even: whether g(-x) equals g(x) to the last bit.
@@ -43,6 +44,7 @@ class Measures:
     mass: float
     peak: float
     peak_at: float
+    peak_side: int
     half_width: float
     even: bool
 
@@ -50,10 +52,17 @@ class Measures:
 def measure(gradient: Gradient) -> Measures:
     """Measure a gradient."""
     g = derivative(gradient)
-    peak_at = _peak_at(g)
-    peak = float(g(np.array([peak_at]))[0])
-    half_width = _half_width(g, peak_at, peak)
-    return Measures(_mass(g), peak, round(peak_at, 8) + 0.0, half_width, _is_even(g))
+    top = _highest_place(g)
+    peak = _at(g, top)
+    at, side = _named(g, top)
+    return Measures(
+        mass=_mass(g),
+        peak=peak if side else _at(g, at),
+        peak_at=at,
+        peak_side=side,
+        half_width=_half_width(g, top, peak),
+        even=_is_even(g),
+    )
 
 
 def derivative(gradient: Gradient) -> Function:
@@ -73,8 +82,9 @@ def _is_even(g: Function) -> bool:
     return bool(np.array_equal(g(x), g(-x), equal_nan=True))
 
 
-def _peak_at(g: Function) -> float:
+def _highest_place(g: Function) -> float:
     x = _samples()
+    x = np.concatenate([np.nextafter(x, -np.inf), x, np.nextafter(x, np.inf)])  # a limit at a jump
     candidates = np.concatenate([x, -x])
     candidates = candidates[np.argsort(np.abs(candidates), kind="stable")]
     best = _highest(g, candidates)
@@ -82,7 +92,29 @@ def _peak_at(g: Function) -> float:
     while reach > 1e-9:  # a peak between the samples
         best = _highest(g, np.concatenate([[best], best + np.linspace(-reach, reach, 65)]))
         reach /= 16
+    for end in (np.inf, -np.inf):  # rises for ever; rounding alone is less than this
+        if _at(g, end) > _at(g, best) + 1e-14 * abs(_at(g, best)):
+            best = end
     return best
+
+
+def _named(g: Function, place: float) -> tuple[float, int]:
+    """A place to 8 decimals, and from which side its value is the limit there: 0 if it is the value."""
+    near = round(place, 8) + 0.0 if math.isfinite(place) else place
+    if _is_close(_at(g, near), _at(g, place)):
+        return near, 0
+    side = 1 if place > near else -1
+    if _is_close(_at(g, np.nextafter(near, side * np.inf)), _at(g, place)):
+        return near, side
+    return place, 0  # 8 decimals are too few
+
+
+def _is_close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-9 * abs(b)
+
+
+def _at(g: Function, x: float) -> float:
+    return float(g(np.array([x]))[0])
 
 
 def _highest(g: Function, x: Floats) -> float:
@@ -107,7 +139,7 @@ def _fall(g: Function, level: float) -> float:
     inside, outside = steps[below[0] - 1], steps[below[0]]
     for _ in range(_DEEPEST):
         middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if g(np.array([middle]))[0] >= level else (inside, middle)
+        inside, outside = (middle, outside) if _at(g, middle) >= level else (inside, middle)
     return float(inside)
 
 

@@ -25,7 +25,9 @@ def facts(gradient: Gradient) -> Iterator[tuple[str, str]]:
     yield "kept for the backward", _KEPT[gradient.rule.kept()]
     found = measure(gradient)
     yield "mass", f"{found.mass:.6g}"
-    yield "peak", f"{found.peak:.6g} at {gradient.op.inputs[0]} = {found.peak_at:.6g}"
+    place = f"at {gradient.op.inputs[0]} = {found.peak_at:.6g}"
+    limit = {0: "", 1: ", from above", -1: ", from below"}[found.peak_side]
+    yield "peak", f"{found.peak:.6g}, the limit {place}{limit}" if limit else f"{found.peak:.6g} {place}"
     yield "half-width", f"{found.half_width:.6g}"
     yield "even", "yes" if found.even else "no"
     if gradient.upstream:

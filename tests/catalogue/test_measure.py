@@ -1,12 +1,16 @@
 """Mass, peak, half-width and evenness, against what the formulas say they are."""
 
 import math
+import re
 
+import numpy as np
 import pytest
 
 import surrogate
 from surrogate._examples import examples
-from surrogate._measure import measure
+from surrogate._measure import derivative, measure
+from surrogate.cli._facts import facts
+from surrogate.testing._cases import cases
 
 #: op:spec -> mass, peak, where, half-width (None where there is no simple number), even
 MEASURES = {
@@ -60,6 +64,48 @@ def test_the_measures_are_those_of_the_formula(label):
     assert got.peak_at == peak_at
     assert half_width is None or got.half_width == pytest.approx(half_width, rel=1e-8)
     assert got.even is even
+
+
+CASES = [case for op in surrogate.ops() for case in cases(op)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_the_printed_peak_is_the_formula_s_value_at_the_printed_place(case):
+    text = dict(facts(case.gradient))["peak"]
+    number = r"(-?[\d.e+-]+|-?inf)"
+    peak, limit, at, side = re.fullmatch(
+        rf"{number}(, the limit)? at \w+ = {number}(, from above|, from below)?", text
+    ).groups()
+    assert bool(limit) == bool(side)
+    place = float(at)
+    there = np.nextafter(place, {None: place, ", from above": np.inf, ", from below": -np.inf}[side])
+    g = derivative(case.gradient)
+    assert f"{g(np.array([there]))[0]:.6g}" == peak
+    if limit:
+        assert f"{g(np.array([place]))[0]:.6g}" != peak
+
+
+def corner_at_a_third(xp, x):
+    return xp.maximum(1 - 8 * xp.abs(x - 1 / 3), 0)
+
+
+@pytest.mark.parametrize(
+    ("op", "spec", "peak"),
+    [
+        ("relu", "guided", (1, 0, 1)),
+        ("relu", "leaky", (1, 0, 1)),
+        ("abs", "sign0", (1, 0, 1)),
+        ("floor", "ewgs", (1.02, 0, -1)),
+        ("trunc", "ewgs", (1.02, 1, -1)),
+        ("relu", "sigmoid", (1, math.inf, 0)),
+        ("relu", "deconvnet", (1, 0, 0)),
+        ("relu", corner_at_a_third, (1, 1 / 3, 0)),
+    ],
+    ids=["guided", "leaky", "sign0", "floor-ewgs", "trunc-ewgs", "sigmoid", "deconvnet", "corner"],
+)
+def test_where_the_peak_is(op, spec, peak):
+    got = measure(surrogate.gradient(op, spec))
+    assert (got.peak, got.peak_at, got.peak_side) == pytest.approx(peak, abs=1e-8)
 
 
 @pytest.mark.parametrize(("op", "spec"), [(op, spec) for op in surrogate.ops() for spec in examples(op)])
