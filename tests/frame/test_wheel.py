@@ -28,7 +28,8 @@ def test_the_installed_package_is_tested_not_the_source_tree():
 
 @needs_wheel
 def test_the_wheel_holds_the_packages_and_their_type_markers(wheel):
-    packages = {"surrogate", *(f"surrogate_{name}" for name in ("autograd", "jax", "tensorflow", "torch"))}
+    parts = ("autograd", "jax", "pytest", "tensorflow", "torch")
+    packages = {"surrogate", *(f"surrogate_{part}" for part in parts)}
     names = set(wheel.namelist())
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == packages
     assert {f"{package}/py.typed" for package in packages} <= names

@@ -1,6 +1,7 @@
 """The pytest plugin: two lines are a whole suite, the matrix is printed and written, overrides are undone."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -147,14 +148,19 @@ def test_fixture_undoes_overrides(pytester):
     pytester.runpytest("-q").assert_outcomes(passed=2)
 
 
-def test_plugin_imports_neither_the_kit_nor_a_framework():
-    code = (
-        "import sys, surrogate._pytest_plugin; "
-        "print([m for m in ('surrogate.testing', 'ml_dtypes', 'torch', 'tensorflow', 'jax', 'autograd') "
-        "if m in sys.modules])"
+@pytest.mark.parametrize("used", [False, True], ids=["not used", "used"])
+def test_a_run_imports_the_library_only_if_it_uses_the_kit(tmp_path, used):
+    report = "import sys; print([m for m in ('surrogate', 'numpy', 'pluggy') if m in sys.modules])"
+    loaded = "assert config.pluginmanager.has_plugin('surrogate')"
+    (tmp_path / "conftest.py").write_text(f"def pytest_unconfigure(config):\n    {loaded}\n    {report}\n")
+    fixture = "undo_overrides" if used else "tmp_path"
+    (tmp_path / "test_mine.py").write_text(
+        f"import pytest\n@pytest.mark.parametrize('check', [1])\ndef test(check, {fixture}): pass\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "surrogate"]
+    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # somebody else's may import NumPy
+    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(["surrogate", "numpy", "pluggy"] if used else ["pluggy"])
 
 
 def test_kit_imports_no_framework():

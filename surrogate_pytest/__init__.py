@@ -1,7 +1,7 @@
 """The pytest plugin: a matrix of the conformance run, and a fixture that undoes overrides.
 
-It is imported in every pytest run where this library is installed, so it imports nothing of it, and no
-framework, until it is needed.
+It is imported in every pytest run where this library is installed: a package of its own, as a module of
+``surrogate`` would bring that and NumPy along. It imports nothing of the library until it is needed.
 """
 
 from __future__ import annotations
