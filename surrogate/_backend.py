@@ -33,6 +33,8 @@ class Backend(abc.ABC):
             ``"compile"``, ``"second"`` (second derivatives) and ``"residuals"`` (:meth:`residuals` works).
         dtypes: the float dtypes of the framework that it supports.
         subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
+        expected_failures: checks of the conformance kit, by id (``vjp[sign:hardtanh-float32-jit]``) or
+            glob (``vjp[mod:*]``) -> why the framework cannot keep them. They must then fail.
         xp: the namespace that formulas are evaluated over.
     """
 
@@ -44,6 +46,7 @@ class Backend(abc.ABC):
     transforms: frozenset[str] = frozenset()
     dtypes: tuple[str, ...] = ("float32", "float64")
     subnormals: bool = True
+    expected_failures: Mapping[str, str] = {}
     xp: Any
 
     # -- obeying -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from surrogate._backend import Backend
 from surrogate._errors import MissingFrameworkError
 from surrogate._plugins import load_backend
-from surrogate.testing._expected import match
+from surrogate.testing._expected import declared, match
 from surrogate.testing._failure import Inapplicable
 from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
 from surrogate.testing._target import Target
@@ -52,8 +52,9 @@ class Conformance:
     Attributes:
         backend: the backend's name, or the :class:`surrogate.Backend` itself.
         expected_failures: check id (``vjp[sign:hardtanh-float32-jit]``) or glob (``vjp[mod:*]``) -> why.
-            The check must then fail. Nothing else may be changed: a subclass that overrides a check is
-            refused.
+            The check must then fail. Beside those that the backend itself declares, which
+            ``surrogate check`` knows too. Nothing else may be changed: a subclass that overrides a check
+            is refused.
         optional: report a framework that is not installed as such, in place of failing; a name in the
             environment variable ``SURROGATE_REQUIRE`` (``torch,jax``) must be installed all the same.
     """
@@ -173,7 +174,8 @@ def expected(cls: type[Conformance]) -> dict[str, str]:
     """
     reasons = cls.__dict__.get("_expected")
     if reasons is None:
-        reasons = match(cls.expected_failures, _planned(cls), cls.__name__)
+        backend, planned, _ = _plan_of(cls)
+        reasons = match(declared(backend, cls.expected_failures), planned, cls.__name__)
         cls._expected = reasons  # type: ignore[attr-defined]
     return dict(reasons)
 

@@ -6,12 +6,18 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 
+from surrogate._backend import Backend
 from surrogate._errors import SurrogateWarning
 from surrogate.testing._plan import Check
 
 
 class ConformanceWarning(SurrogateWarning):
     """An expected failure that names no check: it can never fail, so it hides nothing and says nothing."""
+
+
+def declared(backend: Backend, more: Mapping[str, str]) -> dict[str, str]:
+    """The expected failures that a backend declares, and more that whoever checks it knows of."""
+    return {**backend.expected_failures, **more}
 
 
 def match(patterns: Mapping[str, str], checks: Iterable[Check], owner: str) -> dict[str, str]:

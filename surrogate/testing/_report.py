@@ -11,7 +11,7 @@ from typing import Any, Literal
 from surrogate._backend import Backend
 from surrogate._framework import framework_version
 from surrogate._plugins import load_backend
-from surrogate.testing._expected import match
+from surrogate.testing._expected import declared, match
 from surrogate.testing._failure import BrokenPromiseError, Inapplicable
 from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
 from surrogate.testing._target import Target
@@ -138,11 +138,13 @@ class Report:
         return {**data, "ok": self.ok, "counts": self.counts, "matrix": self.matrix()}
 
     def __str__(self) -> str:
-        """Counts, what is not claimed, and every failure with its numbers."""
+        """Counts, what is not claimed or known to fail, and every failure with its numbers."""
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
         lines = [f"{self.backend} ({self.framework} {self.version}): {counts or 'nothing checked'}"]
         lines += [f"  not claimed: {claim} ({CLAIMS[claim]})" for claim in self.not_claimed]
         lines += [f"  unsupported: {op}: {why}" for op, why in self.unsupported.items()]
+        known = Counter(one.reason for one in self.results if one.outcome == "expected failure")
+        lines += [f"  expected failure: {reason} ({n})" for reason, n in known.items()]
         for one in self.failures:
             lines.append(f"  {one.outcome}: {one.id}: {one.message or one.reason}")
             lines += ["    " + "  ".join(f"{k}={v}" for k, v in row.items()) for row in one.numbers]
@@ -164,7 +166,8 @@ def check_backend(
         backend: its name, or the :class:`surrogate.Backend` itself.
         ops: only checks of these ops (and of no op in particular); all if None.
         promises: only checks of these promises, such as ``"vjp"``; all if None.
-        expected_failures: check id or glob -> why it is known to fail.
+        expected_failures: check id or glob -> why it is known to fail, beside those that the backend itself
+            declares.
         progress: called before each check with it, its number from 0, and how many there are.
         target: keeps the numbers for comparing backends; made here if None.
 
@@ -179,7 +182,7 @@ def check_backend(
         if (ops is None or not check.op or check.op in ops)
         and (promises is None or check.promise in promises)
     ]
-    reasons = match(expected_failures or {}, plan(loaded), loaded.name)
+    reasons = match(declared(loaded, expected_failures or {}), plan(loaded), loaded.name)
     target = target or Target(loaded)
     begun, results = time.perf_counter(), []
     for number, check in enumerate(chosen):

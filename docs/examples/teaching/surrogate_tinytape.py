@@ -10,6 +10,7 @@ class Tinytape(surrogate.Backend):
     name = framework = "tinytape"
     ops = frozenset({"sign", "round", "floor", "mod", "relu"})
     xp = surrogate.reference.xp  # tinytape's arrays are NumPy's
+    expected_failures = {"contract[hits-unrecorded]": "tinytape records every call"}
 
     def apply(self, rules, scope):
         tinytape.call = self.catch  # it asks for the rules at each call
@@ -35,8 +36,7 @@ class Tinytape(surrogate.Backend):
         return inputs[0] % inputs[1] if op == "mod" else getattr(tinytape, op)(*inputs)
 
     def grad(self, f, inputs, g):
-        y = f(*inputs)
-        return y, tinytape.gradient(y, inputs, g)
+        return (y := f(*inputs)), tinytape.gradient(y, inputs, g)
 
 
 backend = Tinytape()

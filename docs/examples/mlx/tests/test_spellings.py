@@ -241,12 +241,5 @@ def test_a_planted_fault_is_rejected(attributes, promise):
 
 
 def test_without_a_fault_nothing_is_rejected():
-    report = check_backend(
-        _planted(),
-        ops=["sign"],
-        expected_failures={
-            "compiled[compiled-once-grad_of_jit]": "MLX runs it each time",
-            "contract[hits-unrecorded]": "MLX does not tell whether a gradient is being recorded",
-        },
-    )
+    report = check_backend(_planted(), ops=["sign"])
     assert report.ok, str(report)
