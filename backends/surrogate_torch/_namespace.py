@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from surrogate_torch._select import can_select_fast, is_large, select_or_zero
+from surrogate_torch import _select
 
 Array = Any
 
@@ -137,16 +137,12 @@ def where(mask: Array, x: Array, y: Array) -> Array:
     """``x`` where ``mask`` holds, ``y`` elsewhere: selected, never multiplied."""
     if not isinstance(mask, torch.Tensor):
         return x if mask else y
-    if is_large(mask) and can_select_fast(mask, x, y):
-        return select_or_zero(mask, x)
-    return torch.where(mask, x, y)
+    return _select.where(mask, x, y)
 
 
 def zeros_like(x: Array) -> Array:
-    """0 in the shape and dtype of ``x``; for a large tensor one number in memory, seen many times."""
-    if not isinstance(x, torch.Tensor):
-        return 0.0
-    return x.new_zeros(()).expand_as(x) if is_large(x) else torch.zeros_like(x)
+    """0 in the shape and dtype of ``x``."""
+    return _select.zeros_like(x) if isinstance(x, torch.Tensor) else 0.0
 
 
 def ones_like(x: Array) -> Array:

@@ -11,7 +11,9 @@ from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp
+from surrogate_torch._blocks import LARGE, by_blocks, is_large
 from surrogate_torch._scope import EVERY, flags, untouched
+from surrogate_torch._select import packed
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -124,7 +126,7 @@ class Surrogate(_Node):
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
         with untouched():
-            found = ctx.rule.vjp(xp, _restore(ctx, saved), g, ctx.needs)
+            found = _vjp_best(ctx.rule, _restore(ctx, saved), g, ctx.needs)
             return (
                 None,
                 None,
@@ -158,18 +160,22 @@ class SurrogateUnary(_Node):
     def forward(ctx: Any, redispatch: Any, keys: Any, rule: Rule, x: Any) -> Any:
         ctx.rule = rule
         with _below_autograd():
-            saved = rule.save(xp, (x,), _ONE)
+            y = redispatch(keys & _after_autograd, x)
+            small = type(x) is torch.Tensor and x.numel() < LARGE
+            saved = rule.save(xp, (x,), _ONE) if small else _save_best(rule, (x,), _ONE)
             if saved:
                 ctx.save_for_backward(*saved)
                 ctx.save_for_forward(*saved)
-            return redispatch(keys & _after_autograd, x)
+            return y
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved, before = ctx.saved_tensors, flags.native
         flags.native = EVERY  # untouched(), written out: it is a tenth of a small op's backward
         try:
-            return None, None, None, ctx.rule.vjp(xp, saved, g, _ONE)[0]
+            rule = ctx.rule
+            found = _vjp_best(rule, saved, g, _ONE) if is_large(g) else rule.vjp(xp, saved, g, _ONE)
+            return None, None, None, found[0]
         finally:
             flags.native = before
 
@@ -187,22 +193,34 @@ STEPS = [
 ]
 
 
-def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> tuple[Any, ...]:
+def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> Sequence[Any]:
     """What the rule keeps. The inputs themselves are kept as they are, so that they stay in the graph."""
     if rule.kept(needs) is Kind.INPUTS:
         return rule.save(xp, inputs, needs)
-    return rule.save(xp, [_cast(x, dtype) for x in inputs], needs)
+    return _save_best(rule, [_cast(x, dtype) for x in inputs], needs)
+
+
+def _save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Sequence[Any]:
+    """:meth:`Rule.save`; masks are made by blocks, and packed for a compiler."""
+    if rule.kept(needs) is not Kind.MASK:
+        return rule.save(xp, inputs, needs)
+    return packed(by_blocks(lambda part: rule.save(xp, part, needs), inputs))
+
+
+def _vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
+    """:meth:`Rule.vjp`, by blocks where it is more than a multiplication."""
+    if rule.kept(needs) is Kind.CONSTANT:
+        return rule.vjp(xp, saved, g, needs)
+    return by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
 
 
 def _restore(ctx: Any, tensors: Sequence[Any]) -> list[Any]:
     """What the rule kept, with inputs in the output's dtype."""
     left = iter(tensors)
-    saved = (next(left) if number is None else number for number in ctx.numbers)
-    return [value if _is_mask(value) else _cast(value, ctx.dtype) for value in saved]
-
-
-def _is_mask(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype is torch.bool
+    saved = [next(left) if number is None else number for number in ctx.numbers]
+    if ctx.rule.kept(ctx.needs) is Kind.MASK:
+        return saved
+    return [_cast(value, ctx.dtype) for value in saved]
 
 
 def _cast(x: Any, dtype: Any) -> Any:

@@ -1,47 +1,85 @@
-"""A window's backward on large CPU tensors: select the upstream gradient or 0, at memory speed.
+"""A window's backward on a CPU: the upstream gradient where the window is open, by bit operations.
 
-``torch.where`` with a mask that follows the data costs 13 copies of the tensor on a CPU: its loop
-branches on every element. ``threshold_backward(g, m, 0)``, which is ``g`` where ``m > 0`` and 0
-elsewhere, is vectorised; with the mask as ``m`` it gives the same numbers (an infinite or NaN ``g`` at
-a closed place is 0, it is a selection) in 3 copies.
+``torch.where`` with a mask that follows the data costs 13 copies of the tensor: its loop branches on every
+element. Code that torch.compile makes for a CPU reads and writes a bool one by one. As integers both go at
+memory speed, and the numbers are the same: it is a selection, so an infinite or NaN upstream gradient is 0
+at a closed place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
+
+from surrogate_torch._blocks import is_large
 
 #: Below this the test costs more than it saves.
 LARGE = 1 << 14
 
-
-def is_large(x: Any) -> bool:
-    """Whether a plain tensor is worth the test. (A compiler's stand-in is no plain tensor.)"""
-    return type(x) is torch.Tensor and x.numel() >= LARGE
+_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_in_transform = torch._C._are_functorch_transforms_active
 
 
-def can_select_fast(mask: Any, x: Any, y: Any) -> bool:
-    """Whether ``where(mask, x, y)`` is "x or 0" of one dense shape, with nothing to record."""
+def zeros_like(x: Any) -> Any:
+    """0 in the shape and dtype of a tensor; for a large one a single number in memory, seen many times."""
+    return x.new_zeros(()).expand_as(x) if is_large(x, LARGE) else torch.zeros_like(x)
+
+
+def where(mask: Any, x: Any, y: Any) -> Any:
+    """``x`` where ``mask`` holds, ``y`` elsewhere; a mask may be :func:`packed`."""
+    if mask.dtype is torch.uint8:
+        return torch.where(mask != 0, x, y) if _is_recorded() else _select(mask, x, y)
+    if is_large(mask, LARGE) and _can_select(mask, x, y):
+        return _select(mask, x, None if _is_one_zero(y) else y)
+    return torch.where(mask, x, y)
+
+
+def packed(masks: Sequence[Any]) -> Sequence[Any]:
+    """Masks as torch.compile keeps them best: as small integers where it makes code for a CPU."""
+    if TracingContext.try_get() is None or _in_transform():
+        return masks
+    # not at once: from bool to an integer it would go one by one
+    return tuple(
+        [m.float().to(torch.uint8) if _is_stand_in(m) and m.device.type == "cpu" else m for m in masks]
+    )
+
+
+def _is_stand_in(x: Any) -> bool:
+    return isinstance(x, torch._subclasses.FakeTensor | torch._subclasses.functional_tensor.FunctionalTensor)
+
+
+def _is_recorded() -> bool:
+    return torch.is_grad_enabled() or _in_transform()
+
+
+def _can_select(mask: Any, x: Any, y: Any) -> bool:
+    """Whether they are dense, of one shape and floating dtype, with nothing to record."""
     return (
         type(x) is torch.Tensor
         and type(y) is torch.Tensor
         and mask.device.type == "cpu"
-        and not torch.is_grad_enabled()
-        and not torch._C._are_functorch_transforms_active()
+        and not _is_recorded()
         and mask.shape == x.shape == y.shape
         and x.dtype == y.dtype
         and x.layout is torch.strided
         and x.is_floating_point()
-        and _is_one_zero(y)
     )
 
 
 def _is_one_zero(y: Any) -> bool:
-    """Whether ``y`` is a single stored 0 that is repeated, as ``zeros_like`` of the namespace makes it."""
+    """Whether ``y`` is a single stored 0 that is repeated, as :func:`zeros_like` makes it."""
     return not any(y.stride()) and y[(0,) * y.dim()].item() == 0
 
 
-def select_or_zero(mask: Any, x: Any) -> Any:
-    """``x`` where ``mask`` holds, 0 elsewhere."""
-    return torch.ops.aten.threshold_backward(x, mask.to(x.dtype), 0)
+def _select(mask: Any, x: Any, y: Any | None) -> Any:
+    """The bits of ``x`` or of ``y``; of 0 if that is None."""
+    integer = _INTEGERS[x.element_size()]
+    keep = mask.to(integer).neg_()  # all ones, or all zeros
+    chosen = x.view(integer)
+    if y is None:
+        return keep.bitwise_and_(chosen).view(x.dtype)
+    other = y.view(integer)
+    return (chosen ^ other).bitwise_and_(keep).bitwise_xor_(other).view(x.dtype)
