@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 import warnings
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch._guards import Guard, TracingContext
 
+import surrogate
 from surrogate import Gradient, SurrogateWarning
 from surrogate_torch import _hooks
 from surrogate_torch._scope import Scope
@@ -86,6 +89,16 @@ def _tag(digest: str) -> None:
     """
     config = torch.compiler.config
     own = config.cache_key_tag.partition(_SEPARATOR)[0]
-    tag = f"{own}{_SEPARATOR}{digest}" if digest else own
+    tag = f"{own}{_SEPARATOR}{digest}.{_code()}" if digest else own
     if tag != config.cache_key_tag:
         config.cache_key_tag = tag
+
+
+@functools.cache
+def _code() -> str:
+    """What we make of rules, as a digest of our source: another release may make something else of them."""
+    found = sha256(surrogate.__version__.encode())
+    for package in (surrogate.__file__, __file__):
+        for path in sorted(Path(package).parent.glob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]

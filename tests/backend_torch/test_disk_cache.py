@@ -2,17 +2,20 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import surrogate_torch
+
 SCRIPT = Path(__file__).with_name("disk_cache.py")
 
 
-def run(directory, spec, tag="", where="main"):
+def run(directory, spec, tag="", where="main", **environment):
     done = subprocess.run(
         [sys.executable, str(SCRIPT), spec, tag, where],
-        env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(directory)},
+        env=os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(directory)} | environment,
         capture_output=True,
         text=True,
         check=True,
@@ -29,3 +32,15 @@ def test_rules_and_the_users_own_tag_are_part_of_the_key(tmp_path):
     assert through["gradient"] == again["gradient"] == tagged["gradient"] == [-3.0, -1.5, 1.5, 3.0]
     assert [r["hit"] for r in (off, through, again, tagged)] == [0, 0, 1, 0]
     assert [off["tag"], tagged["tag"]] == ["", "mine" + again["tag"]]
+
+
+def test_another_release_does_not_take_what_this_one_made(tmp_path):
+    package = tmp_path / "release" / "surrogate_torch"
+    shutil.copytree(Path(surrogate_torch.__file__).parent, package)
+    select = package / "_select.py"
+    select.write_text(select.read_text() + "# mended\n")
+    cache = tmp_path / "cache"
+    first = run(cache, "hardtanh")
+    other = run(cache, "hardtanh", PYTHONPATH=str(package.parent))
+    assert first["gradient"] == other["gradient"] == [-1.0, -1.5, 1.5, 1.0]
+    assert [r["hit"] for r in (first, other)] == [0, 0]
