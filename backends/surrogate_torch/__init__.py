@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import surrogate
+from surrogate_torch import _hooks as _hooks  # it looks for what the other modules take at import
+
+# isort: split
 from surrogate_torch import _checkpoint
 from surrogate_torch._backend import TorchBackend as TorchBackend
 

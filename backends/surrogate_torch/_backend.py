@@ -36,7 +36,6 @@ class TorchBackend(Backend):
     xp = _namespace
 
     def __init__(self) -> None:
-        _hooks.probe()
         mark(self)
         self._lock = threading.Lock()
         self._installation: Installation | None = None

@@ -45,6 +45,10 @@ HOOKS = (
     Hook("torch.autograd.forward_ad._set_fwd_grad_enabled", "turn forward mode on or off for a block"),
     Hook("torch.autograd.graph._engine_run_backward", "the frame from which native backward nodes call ops"),
     Hook("torch._functorch.utils.enable_single_level_autograd_function", "allow that node under torch.func"),
+    Hook("torch._C._len_torch_dispatch_stack", "whether somebody looks at every op: then no blocks"),
+    Hook("torch.ops.aten.is_non_overlapping_and_dense", "whether a tensor can be walked through as one line"),
+    Hook("torch._subclasses.FakeTensor", "a compiler's stand-in for a tensor"),
+    Hook("torch._subclasses.functional_tensor.FunctionalTensor", "another"),
     Hook("torch._guards.TracingContext", "whether torch.compile is tracing, and its list of guards"),
     Hook("torch._guards.Guard", "a guard of a compiled frame"),
     Hook("torch._C._dynamo.eval_frame.set_code_exec_strategy", "keep the compiler out of our kernels"),
@@ -97,3 +101,5 @@ def find(path: str) -> Any:
 
 #: add_lambda_guard takes the user's stack as a third argument from 2.13 on (older: read, not run).
 GUARD_TAKES_STACK = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
+
+probe()

@@ -1,8 +1,12 @@
 """A torch without a hook we stand on is refused when the backend loads, by name."""
 
+import subprocess
+import sys
+import textwrap
+
 import pytest
 import torch
-from surrogate_torch import TorchBackend, _hooks, _namespace
+from surrogate_torch import _hooks, _namespace
 
 import surrogate
 
@@ -13,12 +17,43 @@ def test_every_hook_is_there(hook):
     assert hook.use
 
 
-def test_a_missing_hook_is_named_with_what_was_tested(monkeypatch):
-    monkeypatch.delattr(torch._C, "_after_autograd_keyset")
+@pytest.mark.parametrize("hook", _hooks.HOOKS, ids=lambda hook: hook.path)
+def test_a_missing_hook_is_named_with_what_was_tested(hook, monkeypatch):
+    owner, _, name = hook.path.rpartition(".")
+    monkeypatch.setattr(_hooks, "find", without(owner, name))
     with pytest.raises(surrogate.IncompatibleFrameworkError) as caught:
-        TorchBackend()
-    for text in ("torch._C._after_autograd_keyset", "redispatched", torch.__version__, _hooks.TESTED):
+        _hooks.probe()
+    for text in (hook.path, hook.use, torch.__version__, _hooks.TESTED):
         assert text in str(caught.value)
+
+
+def without(owner, name):
+    """The search of the hooks, in a torch that has lost one."""
+    find = _hooks.find
+
+    def search(path):
+        if path == f"{owner}.{name}":
+            raise AttributeError(name)
+        return find(path)
+
+    return search
+
+
+@pytest.mark.parametrize(
+    "name", ["_current_graph_task_id", "_len_torch_dispatch_stack", "_jit_set_profiling_mode"]
+)
+def test_it_is_missed_before_any_module_takes_it(name):
+    script = f"""
+        import torch, surrogate
+        del torch._C.{name}
+        try:
+            surrogate.load_backend("torch")
+        except surrogate.IncompatibleFrameworkError as error:
+            assert "torch._C.{name}" in str(error), error
+        else:
+            raise AssertionError("loaded")
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
 def test_every_op_has_a_spelling_that_is_caught():
