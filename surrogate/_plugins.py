@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +136,21 @@ def _load(name: str) -> Backend:
 
 def _ask(name: str, plugin: Any) -> Backend:
     """Ask this plugin alone for its backend."""
-    key = f"{BACKENDS}:{name}"
+    with _registered(plugin, f"{BACKENDS}:{name}") as hook:
+        backend = hook("surrogate_backend")(name=name)
+        if not isinstance(backend, Backend):
+            raise TypeError(
+                f"its hook surrogate_backend(name={name!r}) returned {backend!r}, not a surrogate.Backend"
+            )
+    return backend
+
+
+@contextmanager
+def _registered(plugin: Any, key: str) -> Iterator[Callable[[str], Any]]:
+    """Register a plugin, for one that had its key before; what is yielded gives a hook of it alone.
+
+    If the block raises, the plugin is no longer registered.
+    """
     if manager.get_plugin(key) is not plugin:
         if manager.has_plugin(key):
             manager.unregister(name=key)
@@ -142,16 +158,10 @@ def _ask(name: str, plugin: Any) -> Backend:
     try:
         manager.check_pending()
         others = [other for other in manager.get_plugins() if other is not plugin]
-        backend = manager.subset_hook_caller("surrogate_backend", others)(name=name)
+        yield lambda hook: manager.subset_hook_caller(hook, others)
     except BaseException:
         manager.unregister(name=key)
         raise
-    if not isinstance(backend, Backend):
-        manager.unregister(name=key)
-        raise TypeError(
-            f"its hook surrogate_backend(name={name!r}) returned {backend!r}, not a surrogate.Backend"
-        )
-    return backend
 
 
 def _broken(plugin: Found, error: BaseException) -> BrokenBackendError:
@@ -185,22 +195,13 @@ def load_packs() -> None:
 
 def load_pack(plugin: Any, name: str) -> None:
     """Register one pack's ops and gradients."""
-    key = f"{PACKS}:{name}"
-    if manager.has_plugin(key):
-        manager.unregister(name=key)
-    manager.register(plugin, name=key)
-    try:
-        manager.check_pending()
-        others = [other for other in manager.get_plugins() if other is not plugin]
-        for ops in manager.subset_hook_caller("surrogate_ops", others)():
+    with _registered(plugin, f"{PACKS}:{name}") as hook:
+        for ops in hook("surrogate_ops")():
             for op in ops:
                 registry.add_op(op)
-        for definitions in manager.subset_hook_caller("surrogate_gradients", others)():
+        for definitions in hook("surrogate_gradients")():
             for op_name, function, own_name, upstream in definitions:
                 registry.add_formula(op_name, function, name=own_name, upstream=upstream)
-    except BaseException:
-        manager.unregister(name=key)
-        raise
 
 
 registry.on_first_listing(load_packs)

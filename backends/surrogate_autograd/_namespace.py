@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from autograd.extend import defjvp, defvjp
-from numpy import e, inf, nan, pi
+from numpy import e as e, inf as inf, nan as nan, pi as pi
 
+import surrogate
 from surrogate_autograd._extend import flat, primitive, unless_boxed
 from surrogate_autograd._hooks import getval
 from surrogate_autograd._sum import cast, fit, keep_dtype, meta, spread
@@ -21,45 +22,7 @@ Array = Any
 Unary = Callable[[Array], Array]
 Binary = Callable[[Array, Array], Array]
 
-__all__ = [
-    "abs",
-    "astype_like",
-    "atan",
-    "ceil",
-    "cos",
-    "cosh",
-    "e",
-    "exp",
-    "expm1",
-    "floor",
-    "inf",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "log",
-    "log1p",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "maximum",
-    "minimum",
-    "nan",
-    "ones_like",
-    "pi",
-    "pow",
-    "round",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-    "where",
-    "widen",
-    "zeros_like",
-]
+__all__ = list(surrogate.reference.xp.__all__)
 
 # -- constant almost everywhere: evaluated on the bare arrays ----------------------------------
 

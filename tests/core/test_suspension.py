@@ -15,24 +15,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarnin
 SIGN = {"sign": "identity"}
 
 
+def suspended(toy, spec="identity"):
+    """A generator that waits inside an override."""
+    with surrogate.override(toy, {"sign": spec}):
+        yield
+
+
 class TestGenerators:
     def test_a_block_in_a_suspended_generator_is_seen_by_its_caller(self, toy):
-        def steps():
-            with surrogate.override(toy, SIGN):
-                yield 1
-
-        generator = steps()
+        generator = suspended(toy)
         next(generator)
         assert toy.here == SIGN  # as with numpy.errstate, and documented
         generator.close()
         assert toy.here == {}
 
     def test_two_suspended_generators_may_end_in_either_order(self, toy):
-        def steps(spec):
-            with surrogate.override(toy, {"sign": spec}):
-                yield
-
-        first, second = steps("identity"), steps("zero")
+        first, second = suspended(toy), suspended(toy, "zero")
         next(first)
         next(second)
         first.close()
@@ -79,11 +77,7 @@ class TestGenerators:
         assert toy.here == {}
 
     def test_a_generator_closed_in_another_thread_is_switched_off_in_its_own(self, toy):
-        def steps():
-            with surrogate.override(toy, SIGN):
-                yield
-
-        generator = steps()
+        generator = suspended(toy)
         next(generator)
         thread = threading.Thread(target=generator.close)
         thread.start()
@@ -91,11 +85,7 @@ class TestGenerators:
         assert toy.here == {}
 
     def test_a_generator_collected_in_its_own_thread_leaves_nothing(self, toy):
-        def steps():
-            with surrogate.override(toy, SIGN):
-                yield
-
-        generator = steps()
+        generator = suspended(toy)
         next(generator)
         del generator
         gc.collect()
