@@ -53,6 +53,8 @@ HOOKS = (
     Hook("jax.interpreters.batching:primitive_batchers", "vmap of our primitives"),
     Hook("jax.interpreters.mlir:register_lowering", "compilation of our primitives"),
     Hook("jax.interpreters.mlir:lower_fun", "compilation of our primitives"),
+    Hook("jax._src.checkify:error_checks", "checkify finds in our primitives what it finds in native ones"),
+    Hook("jax._src.checkify:checkify_jaxpr", "likewise"),
     Hook("jax.interpreters.partial_eval:dce_jaxpr", "a forward pass without what JAX computes in vain"),
 )
 

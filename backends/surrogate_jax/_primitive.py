@@ -19,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr
 from jax.sharding import AxisType
 
-from surrogate_jax import _namespace as xp
+from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
 from surrogate_jax._scope import suspend
 
@@ -213,6 +213,7 @@ def _register(primitive: Any, value: Any, lowered: Any, aval: Any, derivative: A
     mlir.register_lowering(primitive, mlir.lower_fun(lowered, multiple_results=False))
     ad.primitive_jvps[primitive] = derivative
     batching.primitive_batchers[primitive] = batch
+    _checked.register(primitive, value)
 
 
 _register(surrogate_p, _value, _lowered, _aval, _derivative, _batch)
