@@ -8,8 +8,8 @@ small      16 elements: a call, and forward and backward, under a rule, against 
 large      1e7 elements: forward and backward against that Function, the detach trick, and a plain copy of the
            tensor (what memory allows); bytes that are kept
 compiled   the same at 1e7 elements with torch.compile (inductor), against the compiled Function
-native     the ops with no rule in force against PyTorch before the first override of the process;
-           other ops while an override is in force
+native     the ops with no rule in force, and other ops while an override is in force, against PyTorch's own
+           kernels, exchanged with ours in turns
 peers      the same gradients of snnTorch, SpikingJelly and Brevitas, where they are installed
 """
 
@@ -88,6 +88,20 @@ def detach_identity(x: Any) -> Any:
     return x + (x.sign() - x).detach()
 
 
+class Fused(torch.autograd.Function):
+    """The window by the one kernel that PyTorch has for it: 0 at the edges, NaN at NaN, and x is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return torch.ops.aten.hardtanh_backward(g, x, -1, 1)
+
+
 HAND = {"hardtanh": Window, "identity": Identity, "arctan": Arctan}
 TRICKS = {"hardtanh": detach_window, "identity": detach_identity}
 
@@ -146,11 +160,15 @@ def large(seconds: float) -> Iterator[Row]:
             runs = {"copy": g.clone, "hand": both_ways(hand.apply, x, g), "ours": both_ways(torch.sign, x, g)}
             if spec in TRICKS:
                 runs["trick"] = both_ways(TRICKS[spec], x, g)
+            if spec == "hardtanh":
+                runs["fused"] = both_ways(Fused.apply, x, g)
             t = medians(runs, 2 * seconds, 1)
             yield f"large {spec}", "forward+backward / hand-written", t["ours"] / t["hand"]
             yield f"large {spec}", "forward+backward / copy", t["ours"] / t["copy"]
             if spec in TRICKS:
                 yield f"large {spec}", "forward+backward / detach trick", t["ours"] / t["trick"]
+            if "fused" in t:
+                yield f"large {spec}", "forward+backward / fused kernel that keeps x", t["ours"] / t["fused"]
             yield f"large {spec}", "bytes kept per element", saved(torch.sign, x)
             yield f"large {spec}", "bytes kept per element, hand-written", saved(hand.apply, x)
 
@@ -171,39 +189,57 @@ def compiled(seconds: float) -> Iterator[Row]:
 
 
 class Native:
-    """PyTorch's own times, taken before the first override: of sign small and large, and of other ops."""
+    """The cost where there is nothing to do: of an op with no rule in force, and of other ops under one.
+
+    PyTorch's kernels and ours are exchanged from round to round, so that both are timed in the same moments.
+    """
 
     def __init__(self) -> None:
-        self.x = torch.randn(SMALL, requires_grad=True)
-        self.many = torch.randn(1_000_000, requires_grad=True)
-        self.square = torch.randn(64, 64)
-
-    def runs(self) -> dict[str, Timed]:
-        x, plain, square = self.x, self.x.detach(), self.square
-        return {
-            "small sign": lambda: torch.sign(x),
-            "add": lambda: torch.add(plain, plain),
-            "matmul": lambda: torch.matmul(square, square),
+        x, many, square = torch.randn(SMALL, requires_grad=True), torch.randn(1_000_000), torch.randn(64, 64)
+        plain = x.detach()
+        many.requires_grad_()
+        self.bursts: dict[str, tuple[Timed, int]] = {
+            "small sign": (lambda: torch.sign(x), 20),
+            "1e6 sign": (lambda: torch.sign(many), 2),
+            "add": (lambda: torch.add(plain, plain), 20),
+            "matmul": (lambda: torch.matmul(square, square), 20),
         }
+        self.times: dict[tuple[str, str], list[float]] = {}
 
-    def times(self, seconds: float) -> dict[str, float]:
-        few = medians(self.runs(), seconds, 20)
-        return few | medians({"1e6 sign": lambda: torch.sign(self.many)}, seconds, 5)
+    def burst(self, moment: str) -> None:
+        """Time each once."""
+        for name, (run, inner) in self.bursts.items():
+            run()
+            start = time.perf_counter()
+            for _ in range(inner):
+                run()
+            self.times.setdefault((moment, name), []).append((time.perf_counter() - start) / inner)
+
+    def repeat(self, moment: str, seconds: float) -> None:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            self.burst(moment)
+
+    def ratio(self, moment: str, name: str, base: str) -> float:
+        return median(self.times[moment, name]) / median(self.times[base, name])
 
 
-def native(
-    seconds: float, bench: Native, before: dict[str, float], imported: dict[str, float]
-) -> Iterator[Row]:
-    for name in before:
-        yield f"imported, not used: {name}", "/ before the import", imported[name] / before[name]
-    after = bench.times(seconds)
+def native(seconds: float, bench: Native) -> Iterator[Row]:
+    for name in bench.bursts:
+        yield f"imported, not used: {name}", "/ before the import", bench.ratio("imported", name, "before")
+    installation = surrogate.load_backend("torch")._installation  # type: ignore[attr-defined]
+    end = time.perf_counter() + 8 * seconds
+    while time.perf_counter() < end:
+        installation.take_out()
+        bench.burst("native")
+        installation.put_in()
+        bench.burst("no rule")
+        with surrogate.override("torch", {"sign": "hardtanh"}):
+            bench.burst("rule")
     for name in ("small sign", "1e6 sign"):
-        yield f"no rule in force: {name}", "/ before the first override", after[name] / before[name]
-    with surrogate.override("torch", {"sign": "hardtanh"}):
-        torch.sign(bench.x)
-        during = bench.times(seconds)
+        yield f"no rule in force: {name}", "/ native", bench.ratio("no rule", name, "native")
     for name in ("add", "matmul"):
-        yield f"override in force: {name}", "/ before the first override", during[name] / before[name]
+        yield f"override in force: {name}", "/ native", bench.ratio("rule", name, "native")
 
 
 def peers(seconds: float) -> Iterator[Row]:
@@ -239,12 +275,12 @@ def main() -> None:
     torch.set_num_threads(given.threads)
 
     bench = Native()
-    before = bench.times(given.seconds)
+    bench.repeat("before", 2 * given.seconds)
     surrogate.load_backend("torch")
-    imported = bench.times(given.seconds)
+    bench.repeat("imported", 2 * given.seconds)
     with surrogate.override("torch", {"sign": "hardtanh"}):
-        torch.sign(bench.x)  # the kernels are put in place
-    rows: list[Row] = [*native(given.seconds, bench, before, imported), *small(given.seconds)]
+        torch.sign(torch.ones(1, requires_grad=True))  # the kernels are put in place
+    rows: list[Row] = [*native(given.seconds, bench), *small(given.seconds)]
     rows += large(given.seconds)
     if not given.no_compile:
         rows += compiled(given.seconds)

@@ -43,13 +43,24 @@ class Installation:
         todo.extend(_foreach.kernels(scope))
         todo.extend(shields())
         hide([kernel for _, kernel, _ in todo] + STEPS)
-        self._library = torch.library.Library("aten", "IMPL")
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
-            for overload, kernel, key in todo:
-                self._library.impl(overload.name(), kernel, key, with_keyset=True)
-                overload._dispatch_cache.clear()  # a compiler that ran before has looked kernels up
+        self._todo = todo
+        self.put_in()
         bind_recomputations(backend)
         keep_autograd()
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()  # what was compiled before has no guards of ours
+
+    def put_in(self) -> None:
+        """Put the kernels over PyTorch's."""
+        self._library = torch.library.Library("aten", "IMPL")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
+            for overload, kernel, key in self._todo:
+                self._library.impl(overload.name(), kernel, key, with_keyset=True)
+                overload._dispatch_cache.clear()  # a compiler that ran before has looked kernels up
+
+    def take_out(self) -> None:
+        """Take them away, to time one against the other: what they have captured keeps its rule."""
+        self._library._destroy()
+        for overload, _, _ in self._todo:
+            overload._dispatch_cache.clear()

@@ -26,6 +26,20 @@ assert dump() == before
 assert "torch._dynamo" not in sys.modules
 """
 
+OTHER_OPS = """
+def tables():
+    return [torch._C._dispatch_dump_table(f"aten::{name}") for name in ("add.Tensor", "mul.Tensor", "mm")]
+def modes():
+    return torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()
+before = tables()
+import surrogate
+rules = {op: "identity" for op in ("sign", "round", "floor", "ceil", "trunc", "relu", "clip", "heaviside")}
+with surrogate.override("torch", rules):
+    assert gradient(torch.sign) == [1.0] * 3
+    assert tables() == before
+    assert modes() == 0
+"""
+
 COMPILED_BEFORE = """
 compiled = torch.compile(lambda x: torch.sign(x) * 3, backend="aot_eager", fullgraph=True)
 assert gradient(compiled) == [0.0] * 3
@@ -114,6 +128,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 STORIES = {
     "importing changes nothing": IMPORTED_ONLY,
+    "an override costs other ops nothing": OTHER_OPS,
     "compiled before": COMPILED_BEFORE,
     "a composite compiled before": COMPOSITE_COMPILED_BEFORE,
     "scripted before": SCRIPTED_BEFORE,
