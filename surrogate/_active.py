@@ -128,12 +128,13 @@ class State:
 
 
 class Entry:
-    """One entering of a layer; ``alive`` until it is left. ``hits`` is how many it had before."""
+    """One entering of a layer, in a thread; ``alive`` until left. ``hits`` is how many it had before."""
 
-    __slots__ = ("alive", "hits", "layer")
+    __slots__ = ("alive", "hits", "layer", "thread")
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
+        self.thread = threading.get_ident()
         self.alive = True
         self.hits = sum(layer.hits.values())
 
@@ -141,10 +142,11 @@ class Entry:
 class _Local:
     """The context-local stack: entries over a base, which is the process-wide state if None."""
 
-    __slots__ = ("base", "entries", "memo")
+    __slots__ = ("base", "entries", "memo", "thread")
 
     def __init__(self, base: State | None, entries: tuple[Entry, ...]) -> None:
         self.base = base
+        self.thread = entries[-1].thread if entries else threading.get_ident()
         self.entries = entries
         self.memo: tuple[State, State] | None = None
 
@@ -178,6 +180,14 @@ class Store:
         """What is in force here and now."""
         local = self._local.get()
         return self._process if local is None else local.resolve(self._process)
+
+    def is_foreign(self) -> bool:
+        """Whether what is in force here came with a copy of another thread's context.
+
+        A backend that tells its framework by thread must not leave such rules behind in this thread.
+        """
+        local = self._local.get()
+        return local is not None and local.thread != threading.get_ident()
 
     # -- process-wide ------------------------------------------------------------------------
 

@@ -168,6 +168,25 @@ class TestThreads:
         with surrogate.override(toy, SIGN), ThreadPoolExecutor(1) as pool:
             assert pool.submit(contextvars.copy_context().run, lambda: toy.here).result() == SIGN
 
+    def test_what_a_copied_context_carries_is_known_to_be_foreign(self, toy):
+        found = []
+
+        def work():
+            found.append(toy.store.is_foreign())
+            with surrogate.override(toy, {"round": "zero"}):
+                found.append(toy.store.is_foreign())
+            found.append(toy.store.is_foreign())
+            with toy.exactly(None):
+                found.append(toy.store.is_foreign())
+
+        with surrogate.override(toy, SIGN), ThreadPoolExecutor(1) as pool:
+            pool.submit(contextvars.copy_context().run, work).result()
+            assert found == [True, False, True, False]
+            pool.submit(work).result()
+            assert found[4:] == [False] * 4
+            work()
+        assert found[8:] == [False] * 4
+
     def test_eight_threads_with_different_rules_do_not_mix(self, toy):
         barrier = threading.Barrier(8)
 
