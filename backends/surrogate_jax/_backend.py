@@ -71,7 +71,7 @@ class JaxBackend(surrogate.Backend):
             assert rules is not None
             _scope.set_process(rules)
         else:
-            _scope.set_local(rules)
+            _scope.set_local(None if self.store.is_foreign() else rules)
             if rules is not None and loop_is_running():
                 follow_tasks(self)
 

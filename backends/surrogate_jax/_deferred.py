@@ -13,7 +13,7 @@ from typing import Any
 
 import surrogate
 from surrogate_jax._hooks import Undo, find, replace
-from surrogate_jax._scope import suspended
+from surrogate_jax._scope import agrees, suspended
 
 Function = Callable[..., Any]
 
@@ -55,7 +55,7 @@ def _bound(backend: surrogate.Backend, state: surrogate.State | None, rule: Any)
 
     @functools.wraps(rule)
     def bound(*args: Any, **kwargs: Any) -> Any:
-        if backend.state() is state:
+        if backend.state() is state and agrees(state):
             return rule(*args, **kwargs)
         with backend.exactly(state):
             return rule(*args, **kwargs)

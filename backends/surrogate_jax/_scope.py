@@ -81,9 +81,13 @@ def in_keys() -> surrogate.RuleSet | None:
 
 def follow(state: surrogate.State) -> None:
     """Make the keys of this thread say what ``state`` says."""
-    rules = state.rules or None
-    if in_keys() is not rules:
-        set_local(None if rules is _process.value else state.rules)
+    if not agrees(state):
+        set_local(None if (state.rules or None) is _process.value else state.rules)
+
+
+def agrees(state: surrogate.State) -> bool:
+    """Whether JAX's keys in this thread say what ``state`` says."""
+    return in_keys() is (state.rules or None)
 
 
 def agree(state: surrogate.State) -> None:
@@ -101,9 +105,9 @@ def agree(state: surrogate.State) -> None:
         ScopeError: the override was entered in another thread; or a function is being traced for a
             cache under keys that say something else (then the next call is right).
     """
-    said = in_keys()
-    if said is (state.rules or None):
+    if agrees(state):
         return
+    said = in_keys()
     if _local.value is _NOTHING:
         raise surrogate.ScopeError(
             f"this thread runs with a copy of a context in which an override of {_show(state.rules)} was "

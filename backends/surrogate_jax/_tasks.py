@@ -16,7 +16,7 @@ import functools
 from typing import Any
 
 import surrogate
-from surrogate_jax._scope import follow
+from surrogate_jax._scope import follow, set_local
 
 
 def loop_is_running() -> bool:
@@ -42,6 +42,9 @@ def follow_tasks(backend: surrogate.Backend) -> None:
         try:
             return native(handle)
         finally:
-            in_step()
+            if backend.store.is_foreign():  # a loop that was started in a copied context
+                set_local(None)
+            else:
+                in_step()
 
     asyncio.Handle._run = run  # type: ignore[assignment,method-assign]

@@ -158,6 +158,49 @@ def test_a_copied_context_in_another_thread_raises_and_leaves_nothing_behind():
         assert pool.submit(fresh(), POINT).result() == 0
 
 
+def test_entering_in_a_copied_context_leaves_nothing_behind_in_the_thread():
+    """What the copied context says is not what the thread's next job obeys, also where it was compiled."""
+    run = fresh()
+
+    def entered():
+        with surrogate.override("jax", {"sign": constant(5.0)}):
+            return float(run(POINT))
+
+    with ThreadPoolExecutor(1) as pool:
+        with surrogate.override("jax", {"sign": constant(2.0)}):
+            assert run(POINT) == 2
+            assert pool.submit(contextvars.copy_context().run, entered).result() == 5
+        assert pool.submit(run, POINT).result() == 0
+        assert pool.submit(fresh(), POINT).result() == 0
+
+
+def test_a_loop_in_a_copied_context_leaves_nothing_behind_in_the_thread():
+    run = fresh()
+
+    async def work():
+        with surrogate.override("jax", {"sign": constant(5.0)}):
+            found = [float(run(POINT))]
+            await asyncio.sleep(0)
+            return [*found, float(run(POINT))]
+
+    with ThreadPoolExecutor(1) as pool:
+        with surrogate.override("jax", {"sign": constant(2.0)}):
+            assert run(POINT) == 2
+            context = contextvars.copy_context()
+            assert pool.submit(context.run, lambda: asyncio.run(work())).result() == [5.0, 5.0]
+        assert pool.submit(run, POINT).result() == 0
+
+
+def test_a_pullback_in_a_copied_context_obeys_its_forward():
+    f = jax.custom_vjp(lambda x: jnp.sign(x))
+    f.defvjp(lambda x: (jnp.sign(x), x), lambda x, g: jax.vjp(jnp.sign, x)[1](g))
+    with ThreadPoolExecutor(1) as pool:
+        with surrogate.override("jax", {"sign": constant(2.0)}):
+            pull = jax.vjp(f, POINT)[1]
+            assert pool.submit(contextvars.copy_context().run, pull, POINT / POINT).result()[0] == 2
+        assert pool.submit(fresh(), POINT).result() == 0
+
+
 def test_to_thread_raises_and_entering_there_works():
     def entered():
         with surrogate.override("jax", {"sign": constant(5.0)}):
