@@ -22,9 +22,10 @@ import surrogate
 
 TESTED = "0.7.2, 0.10.2 and 0.12.0"
 
-_ROOT = str(Path(jax.__file__).parent) + os.sep
+#: JAX's sources.
+PUBLIC = str(Path(jax.__file__).parent) + os.sep
 #: JAX's private sources; what is called from here is JAX's own doing.
-PRIVATE = _ROOT + "_src" + os.sep
+PRIVATE = PUBLIC + "_src" + os.sep
 
 
 Undo = Callable[[], None]

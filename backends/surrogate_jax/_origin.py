@@ -14,22 +14,17 @@ import os
 from types import FrameType
 from typing import NamedTuple
 
-from surrogate_jax._hooks import PALLAS, PRIVATE, pallas_is_loaded
+from surrogate_jax._hooks import PALLAS, PRIVATE, PUBLIC, pallas_is_loaded
 
 #: Sources of JAX functions. A frame of one of them is a composite or a derivative rule.
 _FUNCTIONS = tuple(
     PRIVATE + part
     for part in ("numpy", "lax", "nn", "scipy", "random", "image", "ops", "cudnn", "tpu", "third_party")
 )
-#: Among them sources that only pass a call on.
-_PASSING = tuple(
-    PRIVATE + part.replace("/", os.sep)
-    for part in ("numpy/array_methods", "numpy/vectorize", "numpy/ufunc_api", "lax/control_flow")
-)
 #: JAX functions that lie beside its private sources: solvers, optimisers, rules of their own. Not the layers
 #: of ``stax``, whose activations a model chooses.
 _BESIDE = tuple(
-    PRIVATE.removesuffix("_src" + os.sep) + part.replace("/", os.sep)
+    PUBLIC + part.replace("/", os.sep)
     for part in (
         "example_libraries/optimizers.py",
         "experimental/jet.py",
@@ -37,9 +32,22 @@ _BESIDE = tuple(
         "experimental/sparse/",
     )
 )
-#: Functions that only pass a call on: an alias, and those that take a function of the user's.
+#: Among them sources that only pass a call on.
+_PASSING = tuple(
+    part.replace("/", os.sep)
+    for part in (
+        PRIVATE + "numpy/array_methods",
+        PRIVATE + "numpy/vectorize",
+        PRIVATE + "numpy/ufunc_api",
+        PRIVATE + "lax/control_flow",
+        PUBLIC + "experimental/sparse/ad.py",
+        PUBLIC + "experimental/sparse/transform.py",
+    )
+)
+#: JAX functions that only pass a call on: an alias, and those that take a function of the user's.
 _PASSING_NAMES = frozenset(
     {"mod", "apply_along_axis", "apply_over_axes", "piecewise", "_piecewise", "fromfunction"}
+    | {"jet", "jet_fun", "jet_subtrace", "traceable", "JetTrace"}
 )
 
 
