@@ -83,7 +83,7 @@ class Rule:
         if kept is Kind.INPUTS:
             return tuple(inputs[: self._reads])
         if kept is Kind.MASK:
-            found = self._evaluate(xp, inputs)
+            found = self._evaluate(xp, inputs, needs)
             if len(found) == 1:  # the common case is on every small op's way
                 return (_mask(found[0]),)
             return tuple([_mask(found[position]) for position in self._masks[self._wanted(needs)]])
@@ -136,15 +136,16 @@ class Rule:
     def _wanted(self, needs: Needs) -> tuple[bool, ...]:
         return (True,) * self.arity if needs is None else tuple(needs)
 
-    def _evaluate(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
-        """The partial derivative by each input."""
+    def _evaluate(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Any, ...]:
+        """The partial derivative by each input; those that a formula leaves out only if one is wanted."""
         op = self.gradient.op
         result = self._call(xp, *self._points(inputs))
         own = result if type(result) is tuple else (result,)
         if len(own) >= op.arity:
             return own
-        rest = op.tail(xp, *inputs) if op.tail is not None else (0.0,) * op.arity
-        return own + tuple(rest[len(own) :])
+        if op.tail is None or (needs is not None and not any(needs[len(own) :])):
+            return own + (0.0,) * (op.arity - len(own))
+        return own + tuple(op.tail(xp, *inputs)[len(own) :])
 
     def _cotangents(self, xp: Any, saved: Sequence[Array], g: Array) -> tuple[Any, ...]:
         """What an upstream formula returns; inputs it says nothing about get 0."""
@@ -164,7 +165,7 @@ class Rule:
         """The partial derivatives, from what was saved; None where it is not needed."""
         wanted = self._wanted(needs)
         if self.kept(needs) is Kind.INPUTS:
-            found = self._evaluate(xp, [xp.widen(x) for x in saved])
+            found = self._evaluate(xp, [xp.widen(x) for x in saved], needs)
             return tuple(
                 None if not want else Window(value, 1.0, 0.0) if _is_bare_mask(value, p) else value
                 for value, want, p in zip(found, wanted, self._partials, strict=True)

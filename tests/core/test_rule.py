@@ -137,6 +137,23 @@ def test_the_op_supplies_the_derivative_of_inputs_a_formula_leaves_out():
     assert r.vjp(xp, saved, np.full(3, 7.0))[1].tolist() == [0, 7, 0]
 
 
+class Incomparable(np.ndarray):
+    """Refuses what only heaviside's own derivative does."""
+
+    def __eq__(self, other):
+        raise AssertionError("evaluated, and nobody wants it")
+
+
+@pytest.mark.parametrize("function", [smooth, mask])
+def test_and_only_where_it_is_wanted(function):
+    found, x, g = rule("heaviside", function), X[:3].view(Incomparable), np.array([4.0, 5.0, 6.0])
+    saved = found.save(xp, (x, 0.5), (True, False))
+    by_x, by_values = found.vjp(xp, saved, g, (True, False))
+    np.testing.assert_array_equal(np.asarray(by_x), function(xp, X[:3]) * g)
+    assert by_values is None
+    np.testing.assert_array_equal(np.asarray(found.jvp(xp, saved, (g, None), (True, False))), by_x)
+
+
 def test_the_value_at_zero_alone_keeps_one_mask():
     r = surrogate.gradient("heaviside", "arctan").rule
     (saved,) = r.save(xp, (np.array([-1.0, 0.0]), np.ones(2)), (False, True))
