@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from surrogate_torch._node import in_forward_mode
+from surrogate_torch._plain import in_forward_mode
 from surrogate_torch._scope import Scope
 
 _FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {

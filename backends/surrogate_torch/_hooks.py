@@ -46,6 +46,8 @@ HOOKS = (
     Hook("torch.autograd.graph._engine_run_backward", "the frame from which native backward nodes call ops"),
     Hook("torch._functorch.utils.enable_single_level_autograd_function", "allow that node under torch.func"),
     Hook("torch._C._len_torch_dispatch_stack", "whether somebody looks at every op: then no blocks"),
+    Hook("torch._C._dispatch_keys", "whether a tensor is nothing but numbers, with no wrapper around it"),
+    Hook("torch._C.DispatchKeySet.raw_repr", "the keys of such a one"),
     Hook("torch.ops.aten.is_non_overlapping_and_dense", "whether a tensor can be walked through as one line"),
     Hook("torch._subclasses.FakeTensor", "a compiler's stand-in for a tensor"),
     Hook("torch._subclasses.functional_tensor.FunctionalTensor", "another"),

@@ -17,8 +17,9 @@ from torch._guards import TracingContext
 from surrogate import Gradient, State
 from surrogate_torch import _guards
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
-from surrogate_torch._node import Capture, Surrogate, SurrogateUnary, has_tangent, in_forward_mode
+from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
+from surrogate_torch._plain import has_tangent, in_forward_mode
 from surrogate_torch._scope import NONE, Scope, flags, untouched
 from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import Spelling, tensor_slots
@@ -99,7 +100,7 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            if _needs(call.inputs):
+            if _needs(call.inputs) and args[0].is_floating_point():  # else there is an error to come
                 # the op's input is about to be overwritten, and the rule may keep it
                 return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
             if flags.deferred:

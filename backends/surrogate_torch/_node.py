@@ -10,29 +10,15 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
-from surrogate_torch import _namespace as xp
-from surrogate_torch._blocks import LARGE, by_blocks, is_large
+from surrogate_torch import _namespace as xp, _select
+from surrogate_torch._blocks import LARGE, by_blocks
+from surrogate_torch._plain import is_large
 from surrogate_torch._scope import EVERY, flags, untouched
-from surrogate_torch._select import packed
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
 _in_transform = torch._C._are_functorch_transforms_active
 _unpack_dual = torch._C._VariableFunctions._unpack_dual
-
-
-def in_forward_mode() -> bool:
-    """Whether tensors may carry tangents: inside ``dual_level``, or under any torch.func transform."""
-    return bool(forward_ad._current_level >= 0 or _in_transform())
-
-
-def has_tangent(x: Any) -> bool:
-    """Whether a tensor carries a tangent.
-
-    A compiled ``dual_level`` is entered behind the back of :mod:`torch.autograd.forward_ad`, so that
-    :func:`in_forward_mode` does not know of it.
-    """
-    return _unpack_dual(x, 0)[1] is not None
 
 
 class Capture:
@@ -82,14 +68,16 @@ class Capture:
 _INTEGER = (1 << 63) - 1
 
 
-class _Node(_SingleLevelFunction):
+class Node(_SingleLevelFunction):
+    """What all nodes have in common. ``ctx.rule`` is the rule."""
+
     # torch.compile's compiled autograd tells nodes apart by this: rules are part of it
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
         return (ctx._autograd_function_id, hash(ctx.rule.digest) & _INTEGER)
 
 
-class Surrogate(_Node):
+class Surrogate(Node):
     """A node for any op; applied to a :class:`Capture` and its tensors."""
 
     @staticmethod
@@ -153,7 +141,7 @@ class Surrogate(_Node):
             return tangent if tangent.shape == ctx.shape else tangent.expand(ctx.shape).clone()
 
 
-class SurrogateUnary(_Node):
+class SurrogateUnary(Node):
     """A node for an op of one tensor outside torch.func: the short way."""
 
     @staticmethod
@@ -174,7 +162,8 @@ class SurrogateUnary(_Node):
         flags.native = EVERY  # untouched(), written out: it is a tenth of a small op's backward
         try:
             rule = ctx.rule
-            found = _vjp_best(rule, saved, g, _ONE) if is_large(g) else rule.vjp(xp, saved, g, _ONE)
+            large = is_large(g, _select.LARGE)
+            found = _vjp_best(rule, saved, g, _ONE) if large else rule.vjp(xp, saved, g, _ONE)
             return None, None, None, found[0]
         finally:
             flags.native = before
@@ -204,14 +193,17 @@ def _save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Se
     """:meth:`Rule.save`; masks are made by blocks, and packed for a compiler."""
     if rule.kept(needs) is not Kind.MASK:
         return rule.save(xp, inputs, needs)
-    return packed(by_blocks(lambda part: rule.save(xp, part, needs), inputs))
+    return _select.packed(by_blocks(lambda part: rule.save(xp, part, needs), inputs))
 
 
 def _vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
     """:meth:`Rule.vjp`, by blocks where it is more than a multiplication."""
+    found: Sequence[Any]
     if rule.kept(needs) is Kind.CONSTANT:
-        return rule.vjp(xp, saved, g, needs)
-    return by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
+        found = rule.vjp(xp, saved, g, needs)
+    else:
+        found = by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
+    return [_select.owned(c, g) for c in found]
 
 
 def _restore(ctx: Any, tensors: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._guards import TracingContext
 
-from surrogate_torch._blocks import is_large
+from surrogate_torch._plain import has_tangent, is_large, is_plain, is_watched
 
 #: Below this the test costs more than it saves.
 LARGE = 1 << 14
@@ -28,11 +28,16 @@ def zeros_like(x: Any) -> Any:
     return x.new_zeros(()).expand_as(x) if is_large(x, LARGE) else torch.zeros_like(x)
 
 
+def owned(c: Any, g: Any) -> Any:
+    """A cotangent to be given away, its zeros in memory like ``g``: it may be changed in place."""
+    return torch.empty_like(g).copy_(c) if c is not g and is_large(c, LARGE) and not any(c.stride()) else c
+
+
 def where(mask: Any, x: Any, y: Any) -> Any:
     """``x`` where ``mask`` holds, ``y`` elsewhere; a mask may be :func:`packed`."""
     if mask.dtype is torch.uint8:
-        return torch.where(mask != 0, x, y) if _is_recorded() else _select(mask, x, y)
-    if is_large(mask, LARGE) and _can_select(mask, x, y):
+        return torch.where(mask != 0, x, y) if _is_recorded(x, y) else _select(mask, x, y)
+    if is_large(mask, LARGE) and not is_watched() and _can_select(mask, x, y):
         return _select(mask, x, None if _is_one_zero(y) else y)
     return torch.where(mask, x, y)
 
@@ -51,21 +56,21 @@ def _is_stand_in(x: Any) -> bool:
     return isinstance(x, torch._subclasses.FakeTensor | torch._subclasses.functional_tensor.FunctionalTensor)
 
 
-def _is_recorded() -> bool:
-    return torch.is_grad_enabled() or _in_transform()
+def _is_recorded(x: Any, y: Any) -> bool:
+    """Whether the selection is to be differentiated: bits cannot be."""
+    return torch.is_grad_enabled() or _in_transform() or has_tangent(x) or has_tangent(y)
 
 
 def _can_select(mask: Any, x: Any, y: Any) -> bool:
-    """Whether they are dense, of one shape and floating dtype, with nothing to record."""
+    """Whether they are of one shape and floating dtype."""
     return (
-        type(x) is torch.Tensor
-        and type(y) is torch.Tensor
-        and mask.device.type == "cpu"
-        and not _is_recorded()
+        isinstance(x, torch.Tensor)
+        and isinstance(y, torch.Tensor)
         and mask.shape == x.shape == y.shape
         and x.dtype == y.dtype
-        and x.layout is torch.strided
         and x.is_floating_point()
+        and is_plain(x)
+        and is_plain(y)
     )
 
 

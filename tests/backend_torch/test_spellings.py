@@ -347,6 +347,15 @@ def test_a_leaf_cannot_be_changed_in_place():
             X.clone().requires_grad_().sign_()
 
 
+def test_integers_cannot_take_a_fraction_in_place():
+    """PyTorch's own error, and no fraction cut off without a word."""
+    y = torch.tensor(0.7, requires_grad=True)
+    with surrogate.override("torch", {"mod": "exact"}):
+        torch.ones(3) % y
+        with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type"):
+            torch.arange(3).remainder_(y)
+
+
 def test_unknown_op_is_refused_with_a_suggestion():
     with pytest.raises(surrogate.UnknownOpError, match="sign"):
         surrogate.use("torch", {"sgin": "identity"})
