@@ -13,6 +13,7 @@ from typing import Any
 from torch.utils import checkpoint
 
 from surrogate import Backend, State
+from surrogate_torch import _fused
 from surrogate_torch._scope import deferred
 
 
@@ -55,18 +56,20 @@ def bind_recomputations(backend: Backend) -> None:
 
 def bind(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, to be run under the rules in force now, wherever and whenever it is called."""
-    return _under(backend, backend.state(), function)
+    return _under(backend, backend.state(), _fused.chosen.get(), function)
 
 
 def _bound(backend: Backend, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` if it was bound, else bound to no rules: it was taken before any override began."""
-    return function if hasattr(function, "_surrogate_state") else _under(backend, None, function)
+    return function if hasattr(function, "_surrogate_state") else _under(backend, None, False, function)
 
 
-def _under(backend: Backend, state: State | None, function: Callable[..., Any]) -> Callable[..., Any]:
+def _under(
+    backend: Backend, state: State | None, fused: bool, function: Callable[..., Any]
+) -> Callable[..., Any]:
     @functools.wraps(function)
     def bound(*args: Any, **kwargs: Any) -> Any:
-        with backend.exactly(state):
+        with backend.exactly(state), _fused.choice(fused):
             return function(*args, **kwargs)
 
     bound._surrogate_state = state  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch._guards import TracingContext
 
 from surrogate import Gradient, State
-from surrogate_torch import _guards
+from surrogate_torch import _fused, _guards
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
@@ -27,6 +27,7 @@ from surrogate_torch._spellings import Spelling, tensor_slots
 Kernel = Callable[..., Any]
 
 _graph_task = torch._C._current_graph_task_id
+_fused_chosen = _fused.chosen.get
 _tracing = TracingContext.try_get
 _grad_enabled = torch.is_grad_enabled
 _in_transform = torch._C._are_functorch_transforms_active
@@ -53,6 +54,8 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     state.captured(op)
+                    if _fused_chosen() and (within := _fused.bounds(gradient, x)):
+                        return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
                     if not flags.below:
