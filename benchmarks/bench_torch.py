@@ -1,8 +1,11 @@
 """What the PyTorch backend costs, against what a user would write by hand, and against nothing.
 
     python benchmarks/bench_torch.py [--json FILE] [--seconds 1] [--threads 1] [--peers] [--no-compile]
+                                     [--fresh-pages]
 
-One process. Every number is a ratio of medians of interleaved runs.
+One process. Every number is a ratio of medians of interleaved runs. Large tensors come from the heap, unless
+``--fresh-pages`` is given: then the system gives and takes the memory of each, as glibc does by default, and
+clearing it is most of what is measured, of any implementation.
 
 small      16 elements: a call, and forward and backward, under a rule, against a hand-written Function
 large      1e7 elements: forward and backward against that Function, the detach trick, and a plain copy of the
@@ -19,15 +22,12 @@ import argparse
 import importlib
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-# large tensors from the heap: fresh pages from the system would be most of what is measured
-os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "4000000000")
-os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
 
 import torch
 
@@ -264,6 +264,15 @@ def peers(seconds: float) -> Iterator[Row]:
         yield f"{module} {case}", "forward+backward / theirs", t["ours"] / t["theirs"]
 
 
+HEAP = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "8000000000"}
+
+
+def keep_pages() -> None:
+    """Start again with an allocator that keeps its memory: it reads these when a process begins."""
+    if not HEAP.keys() <= os.environ.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | HEAP)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Ratios of the PyTorch backend.")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
@@ -271,7 +280,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--peers", action="store_true", help="other libraries, where installed")
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--fresh-pages", action="store_true", help="leave the system's allocator as it is")
     given = parser.parse_args()
+    if not given.fresh_pages:
+        keep_pages()
     torch.set_num_threads(given.threads)
 
     bench = Native()
