@@ -35,7 +35,7 @@ class Native:
 
     def __call__(self, *operands: Any) -> Any:
         """The native value, with every override suspended."""
-        with suspend():
+        with suspend(*operands):
             given = _even(operands) if self.module == "lax" else operands
             split = len(given) - len(self.names)
             named = dict(zip(self.names, given[split:], strict=True))

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
@@ -143,6 +144,14 @@ def jitted_code(frame: FrameType) -> CodeType | None:
 def set_for_all_threads(context: Any, value: Any) -> None:
     """Set a user context where no thread has a value of its own. Not public in 0.7."""
     (context if hasattr(context, "set_global") else context._obj).set_global(value)
+
+
+def sixty_four_bits() -> AbstractContextManager[Any]:
+    """A block in which 64-bit dtypes are on. Public under another name before 0.8."""
+    found: AbstractContextManager[Any] = find(
+        "jax:enable_x64" if hasattr(jax, "enable_x64") else "jax.experimental:enable_x64"
+    )(True)
+    return found
 
 
 def tracing_for_a_cache() -> bool:

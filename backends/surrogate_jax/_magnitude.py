@@ -12,13 +12,13 @@ from surrogate_jax._scope import suspend
 
 
 def _value(x: Any) -> Any:
-    with suspend():
+    with suspend(x):
         return lax.abs(x)
 
 
 def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    with suspend():
+    with suspend(x):
         return magnitude(x), lax.mul(t, lax.sign(x))
 
 

@@ -21,7 +21,7 @@ from jax.sharding import AxisType
 
 from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspend, wide
 
 surrogate_p = Primitive("surrogate")
 tangent_p = Primitive("surrogate_tangent")
@@ -53,7 +53,8 @@ def _aval(*operands: Any, call: Call) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _native_aval(native: Any, avals: tuple[Any, ...]) -> Any:
-    return jax.make_jaxpr(native)(*avals).out_avals[0]
+    with wide(*avals):
+        return jax.make_jaxpr(native)(*avals).out_avals[0]
 
 
 def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tuple[Any, Any]:
@@ -61,14 +62,19 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
     y = surrogate_p.bind(*primals, call=call)
     moving = [not _is_zero(t) for t in tangents]
     if not any(moving):
-        return y, jnp.zeros_like(y)
+        return y, _zeros_like(y)
     needs = call.needs(moving)
-    with suspend():
+    with suspend(y):
         saved = call.rule.save(xp, call.inputs([_in_dtype(x, y.dtype) for x in primals]), needs)
         moved = [_spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if type(x) is not float]
     numbers = tuple(x if type(x) is float else None for x in saved)  # in the place of a bound, say
     return y, tangent_p.bind(*arrays, *moved, rule=call.rule, needs=needs, numbers=numbers)
+
+
+def _zeros_like(y: Any) -> Any:
+    with suspend(y):
+        return jnp.zeros_like(y)
 
 
 def _in_dtype(x: Any, dtype: Any) -> Any:
@@ -109,7 +115,7 @@ def _saved(arrays: Sequence[Any], numbers: Sequence[float | None]) -> tuple[Any,
 def _tangent(*operands: Any, rule: Any, needs: Any, numbers: Any) -> Any:
     arrays, tangents = _split(operands, numbers)
     given = iter(tangents)
-    with suspend():
+    with suspend(*operands):
         return rule.jvp(xp, _saved(arrays, numbers), [next(given) if want else None for want in needs], needs)
 
 
@@ -122,7 +128,7 @@ def _tangent_transpose(cotangent: Any, *operands: Any, rule: Any, needs: Any, nu
     nothing: list[Any] = [None] * len(arrays)
     if type(cotangent) is ad.Zero:
         return nothing + [ad.Zero(t.aval) if ad.is_undefined_primal(t) else None for t in tangents]
-    with suspend():
+    with suspend(cotangent):
         found = rule.vjp(xp, _saved(arrays, numbers), cotangent, needs)
     wanted = [c for c, want in zip(found, needs, strict=True) if want]
     return nothing + [c if ad.is_undefined_primal(t) else None for c, t in zip(wanted, tangents, strict=True)]
@@ -142,7 +148,7 @@ def _tangent_derivative(
         evaluate = functools.partial(_tangent, numbers=numbers, **params)
         terms.append(_push(lambda *xs: evaluate(*xs, *tangents), arrays, array_dots))
     y = bind(*primals)
-    return y, functools.reduce(lax.add, terms) if terms else jnp.zeros_like(y)
+    return y, functools.reduce(lax.add, terms) if terms else _zeros_like(y)
 
 
 def _push(f: Any, xs: Sequence[Any], dots: Sequence[Any]) -> Any:
@@ -155,7 +161,7 @@ def _push(f: Any, xs: Sequence[Any], dots: Sequence[Any]) -> Any:
             full[i] = x
         return f(*full)
 
-    with suspend():
+    with suspend(*xs):
         return jax.jvp(of_moving, [xs[i] for i in moving], [dots[i] for i in moving])[1]
 
 
@@ -186,7 +192,7 @@ def _rank(operands: Sequence[Any], axes: Sequence[int | None]) -> int:
 
 def _batch(operands: Sequence[Any], axes: Sequence[int | None], **params: Any) -> tuple[Any, int]:
     rank = _rank(operands, axes)
-    with suspend():
+    with suspend(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(operands, axes, strict=True)]
     return surrogate_p.bind(*aligned, **params), 0
 
@@ -198,7 +204,7 @@ def _batch_tangent(
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     arrays, tangents = _split(operands, numbers)
     array_axes, tangent_axes = _split(axes, numbers)
-    with suspend():
+    with suspend(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(arrays, array_axes, strict=True)]
         full = [_repeat(t, axis, size) for t, axis in zip(tangents, tangent_axes, strict=True)]
     return tangent_p.bind(*aligned, *full, numbers=numbers, **params), 0

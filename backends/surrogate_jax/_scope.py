@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import jax
 
 import surrogate
-from surrogate_jax._hooks import set_for_all_threads, tracing_for_a_cache
+from surrogate_jax._hooks import set_for_all_threads, sixty_four_bits, tracing_for_a_cache
 
 #: Nothing is local to this thread: the process-wide rules hold.
 _NOTHING = "process-wide"
@@ -51,14 +52,20 @@ def suspended() -> bool:
 
 
 @contextmanager
-def suspend() -> Iterator[None]:
-    """Run a rule's own functions, or the native op: they never see overrides."""
+def suspend(*operands: Any) -> Iterator[None]:
+    """Run a rule's own functions, or the native op, on these operands: they never see overrides."""
     _thread.suspended += 1
     try:
-        with _local(None), _usual_promotion():
+        with _local(None), _usual_promotion(), wide(*operands):
             yield
     finally:
         _thread.suspended -= 1
+
+
+def wide(*operands: Any) -> AbstractContextManager[Any]:
+    """64-bit dtypes, if one of the operands has one: a pullback may run where they are off by now."""
+    wanted = any(getattr(getattr(x, "dtype", None), "itemsize", 0) == 8 for x in operands)
+    return sixty_four_bits() if wanted and not jax.config.jax_enable_x64 else nullcontext()
 
 
 @contextmanager

@@ -182,9 +182,14 @@ def _in_dtype(args: Sequence[Any], dtype: Any) -> list[Any]:
     promotes them, and they have no derivative.
     """
     return [
-        lax.convert_element_type(x, dtype) if _is_real(have := jnp.result_type(x)) and have != dtype else x
+        lax.convert_element_type(x, dtype) if _is_real(have := _dtype(x)) and have != dtype else x
         for x in args
     ]
+
+
+def _dtype(x: Any) -> Any:
+    """The dtype itself: for ``result_type`` a weak float32 is a float64 once 64 bits are switched on."""
+    return x.dtype if hasattr(x, "dtype") else jnp.result_type(x)
 
 
 def _is_real(dtype: Any) -> bool:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax_formulas import gradient_of, square
+from surrogate_jax._hooks import sixty_four_bits
 
 import surrogate
 
@@ -186,3 +187,42 @@ def test_sign_of_large_numbers_in_bfloat16():
     with surrogate.override("jax", {"sign": "hardtanh"}):
         assert jax.value_and_grad(jnp.sign)(jnp.bfloat16(300))[0] == 1
         assert jax.value_and_grad(jnp.sign)(jnp.float32(2e7))[0] == 1
+
+
+#: op, gradient, function, other inputs, attributes
+SIXTY_FOUR = [
+    ("sign", "hardtanh", jnp.sign, (), {}),
+    ("sign", "identity", jnp.sign, (), {}),
+    ("sign", "tanh", jnp.sign, (), {}),
+    ("sign", square, jnp.sign, (), {}),
+    ("clip", "closed", lambda x: jnp.clip(x, -1.0, 1.0), (-1.0, 1.0), {}),
+    ("mod", "exact", lambda x: x % 2.0, (2.0,), {}),
+    ("floor_divide", "identity", lambda x: x // 2.0, (2.0,), {}),
+    ("round", "sine", lambda x: jnp.round(x, 2), (), {"decimals": 2}),
+]
+
+
+@pytest.mark.parametrize(("op", "gradient", "f", "more", "attributes"), SIXTY_FOUR)
+def test_float64_is_kept_where_a_derivative_runs_after_64_bits(op, gradient, f, more, attributes):
+    with sixty_four_bits():
+        x, g = (jnp.asarray(v) + 1e-9 for v in ([-2.0, -0.5, 0.25, 0.75], [1.0, 2.0, 3.0, 4.0]))
+        with surrogate.override("jax", {op: gradient}):
+            pull, linear = jax.vjp(f, x)[1], jax.linearize(f, x)[1]
+            traced = jax.jit(lambda x, g: jax.vjp(f, x)[1](g)).trace(x, g)
+    expected = surrogate.reference.vjp(op, gradient, np.asarray(x), *more, g=np.asarray(g), **attributes)[0]
+    jitted = jax.jit(lambda pull, g: pull(g)[0])
+    for found in (pull(g)[0], linear(g), jitted(pull, g), traced.lower().compile()(x, g)[0]):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_weak_number_where_64_bits_were_switched_on_inside():
+    """The native op computes in float64 there, also where it was traced on the same types before."""
+
+    def f(x):
+        with sixty_four_bits():
+            return x % jnp.int32(3)
+
+    with surrogate.override("jax", {"mod": "exact"}):
+        jax.make_jaxpr(lambda x: x % jnp.int32(3))(1.5)
+        assert jax.jit(f)(1.5).dtype == np.float64
