@@ -35,7 +35,8 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
     _tag(scope.current().digest)
     guards = context.guards_context.dynamo_guards
     if not any(_guarded(guard) == op for guard in guards):
-        guards.add(Guard(_source(), functools.partial(_install, op=op, gradient=gradient, scope=scope)))
+        digest, spec = (gradient.digest, gradient.spec) if gradient is not None else ("", "native")
+        guards.add(Guard(_source(), functools.partial(_install, op=op, digest=digest, spec=spec)))
 
 
 def _warn_if_inlined(op: str) -> None:
@@ -68,18 +69,28 @@ def _guarded(guard: Any) -> str | None:
     )
 
 
-def _install(builder: Any, guard: Any, *, op: str, gradient: Gradient | None, scope: Scope) -> None:
-    """What Dynamo calls to make the guard, once the frame is compiled."""
+def _install(builder: Any, guard: Any, *, op: str, digest: str, spec: str) -> None:
+    """What Dynamo calls to make the guard, once the frame is compiled.
+
+    It may be in another process, to which the compiled frame was taken: so a gradient is known by its digest.
+    """
+    rules = _scope().current
 
     def holds(_: Any) -> bool:
-        return scope.current().get(op) is gradient
+        gradient = rules().get(op)
+        return (gradient.digest if gradient is not None else "") == digest
 
-    text = [f"surrogate gradient of {op} == {gradient.spec if gradient else 'native'}"]
+    text = [f"surrogate gradient of {op} == {spec}"]
     add = builder.guard_manager.root.add_lambda_guard
     if _hooks.GUARD_TAKES_STACK:
         add(holds, text, guard.user_stack)
     else:
         add(holds, text)
+
+
+@functools.cache
+def _scope() -> Scope:
+    return Scope(surrogate.load_backend("torch"))
 
 
 def _tag(digest: str) -> None:

@@ -65,3 +65,19 @@ def test_make_fx_of_a_gradient_holds_the_surrogate():
     with surrogate.override("torch", {"sign": "hardtanh"}):
         traced = make_fx(torch.func.grad(lambda x: torch.sign(x).sum()))(X)
     assert traced(X).tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_compiled_ahead_of_time_and_kept_in_a_file(rules, fresh_compiler, tmp_path):
+    """Under other rules than its own it refuses to run, here and wherever it is loaded."""
+    x = X.clone().requires_grad_()
+    with rules:
+        compiled = torch.compile(lambda x: torch.sign(x) * x, fullgraph=True).aot_compile(((x,), {}))
+    compiled.save_compiled_function(str(tmp_path / "compiled"))
+    with (tmp_path / "compiled").open("rb") as file:
+        loaded = torch.compiler.load_compiled_function(file)
+    for function in (compiled, loaded):
+        with rules:
+            gradient = torch.autograd.grad(function(x).sum(), x)[0]
+        assert gradient.tolist() == [-3.0, -1.5, 1.5, 3.0]
+        with pytest.raises(RuntimeError, match="surrogate gradient of sign == identity"):
+            function(x)
