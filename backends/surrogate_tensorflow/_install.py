@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import functools
+import gc
+import weakref
 from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
 
 from surrogate_tensorflow import _composites, _eager, _forward, _graph, _hooks, _saved_model, _vectorize
 
@@ -73,9 +78,23 @@ def _make_record_operation(backend: TensorFlowBackend) -> Any:
 def _make_imperative_grad(backend: TensorFlowBackend) -> Any:
     """What a tape recorded before we were loaded, when no rules were, runs again without any.
 
-    All that it recorded since then brings along what it obeys.
+    All that is recorded from now on brings along what it obeys: where no tape is alive, nothing is to do.
     """
-    return backend.scope.bound(backend.scope.nothing, _hooks.imperative_grad.native)
+    native = _hooks.imperative_grad.native
+    without = backend.scope.bound(backend.scope.nothing, native)
+    older = _older_tapes()
+
+    def imperative_grad(tape: Any, *args: Any, **kwargs: Any) -> Any:
+        mine = (owner is not None and owner._tape is tape for owner in (found() for found in older))
+        return (without if any(mine) else native)(tape, *args, **kwargs)
+
+    return imperative_grad if older else native
+
+
+@functools.cache
+def _older_tapes() -> list[weakref.ref[Any]]:
+    """The tapes that are alive when the backend loads."""
+    return [weakref.ref(found) for found in gc.get_objects() if issubclass(type(found), tf.GradientTape)]
 
 
 def _make_eager_gradient_function(backend: TensorFlowBackend) -> Any:

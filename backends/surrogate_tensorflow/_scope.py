@@ -151,6 +151,8 @@ class Scope:
         """``function``, which is the gradient of an op, run paused wherever it is called."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
+            if not self.alive:
+                return function(*args, **kwargs)
             with self.pause:
                 return function(*args, **kwargs)
 
