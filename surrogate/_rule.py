@@ -77,6 +77,13 @@ class Rule:
         """What :meth:`save` keeps: nothing (``CONSTANT``), masks, or the inputs."""
         return self._kept[self._wanted(needs)]
 
+    def selects(self, needs: Needs = None) -> bool:
+        """Whether :meth:`vjp` does no arithmetic: each cotangent is ``g`` or 0, element by element."""
+        wanted = zip(self._partials, self._wanted(needs), strict=True)
+        return all(
+            p.kind is not Kind.INPUTS and p.inside in (0, 1) and p.outside == 0 for p, w in wanted if w
+        )
+
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         """What must be kept between forward and backward; nothing else is read later."""
         kept = self.kept(needs)

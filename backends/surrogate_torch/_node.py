@@ -12,6 +12,7 @@ from torch.autograd.function import _SingleLevelFunction
 from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp, _select
 from surrogate_torch._blocks import LARGE, by_blocks
+from surrogate_torch._layouts import at_entries, is_dense
 from surrogate_torch._plain import is_large
 from surrogate_torch._scope import EVERY, flags, untouched
 
@@ -162,8 +163,8 @@ class SurrogateUnary(Node):
         flags.native = EVERY  # untouched(), written out: it is a tenth of a small op's backward
         try:
             rule = ctx.rule
-            large = is_large(g, _select.LARGE)
-            found = _vjp_best(rule, saved, g, _ONE) if large else rule.vjp(xp, saved, g, _ONE)
+            small = g.layout is torch.strided and not is_large(g, _select.LARGE)
+            found = rule.vjp(xp, saved, g, _ONE) if small else _vjp_best(rule, saved, g, _ONE)
             return None, None, None, found[0]
         finally:
             flags.native = before
@@ -197,8 +198,12 @@ def _save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Se
 
 
 def _vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
-    """:meth:`Rule.vjp`, by blocks where it is more than a multiplication."""
+    """:meth:`Rule.vjp`: at a sparse gradient's entries, by blocks where it is more than a multiplication."""
     found: Sequence[Any]
+    if not is_dense(g):
+        if rule.upstream or g.layout is not torch.sparse_coo:
+            return rule.vjp(xp, saved, g.to_dense(), needs)
+        return at_entries(lambda values, g: rule.vjp(xp, values, g, needs), saved, g)
     if rule.kept(needs) is Kind.CONSTANT:
         found = rule.vjp(xp, saved, g, needs)
     else:
@@ -222,5 +227,5 @@ def _cast(x: Any, dtype: Any) -> Any:
 def _to_operand(c: Any, shape: Any, dtype: Any) -> Any:
     """A cotangent of the output's shape and dtype as an operand's: undo broadcasting and promotion."""
     if c.shape != shape:
-        c = c.sum_to_size(shape)
+        c = (c if is_dense(c) else c.to_dense()).sum_to_size(shape)
     return _cast(c, dtype)

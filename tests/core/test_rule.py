@@ -49,6 +49,27 @@ def test_what_the_formula_returns_decides_what_is_kept(function, kind, kept):
     assert [saved.dtype.type for saved in r.save(xp, (X.astype(np.float32),))] == kept
 
 
+@pytest.mark.parametrize(
+    ("function", "selects"),
+    [
+        (mask, True),
+        (lambda xp, x: 1.0, True),
+        (lambda xp, x: 0.0, True),
+        (constant, False),
+        (levels, False),
+        (smooth, False),
+        (tent, False),
+    ],
+)
+def test_a_vjp_without_arithmetic_says_so(function, selects):
+    assert rule("sign", function).selects() is selects
+
+
+def test_only_wanted_inputs_count_for_it():
+    found = rule("clip", lambda xp, x, lo, hi: (x > lo, 2.0, 0.0))
+    assert [found.selects(needs) for needs in ((True, False, True), (False, True, False))] == [True, False]
+
+
 def test_inputs_are_kept_as_they_are_and_not_copied():
     (saved,) = rule("sign", smooth).save(xp, (X,))
     assert saved is X
