@@ -2,6 +2,7 @@
 
 A formula is written for dense tensors, so the op is run on the stored values, where it is captured as
 usual, and the tensor is put together again. PyTorch does the same in its own kernels, for ops that keep 0.
+A dense tensor may have a sparse upstream gradient, from ``embedding(sparse=True)``: it stays sparse.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+
+Vjp = Callable[[Sequence[Any], Any], Sequence[Any]]
 
 _COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
@@ -33,6 +36,23 @@ def on_values(op: Callable[[Any], Any], x: Any) -> Any:
     if x.layout in _COMPRESSED:
         return on_values(op, x.to_sparse_coo()).to_sparse(layout=x.layout, blocksize=_blocks(x))
     raise _no_way(str(op), x)
+
+
+def at_entries(vjp: Vjp, saved: Sequence[Any], g: Any) -> Sequence[Any]:
+    """``vjp(saved, g)`` of a derivative for a sparse ``g``: where that has no entry, the product has none.
+
+    Args:
+        vjp: elementwise, and linear in ``g``; gives tensors of the shape of ``g``, or None.
+        saved: dense tensors of shapes that broadcast to that of ``g``, and Python numbers.
+        g: a COO tensor.
+    """
+    g = g.coalesce()
+    at = tuple(g.indices())
+    found = vjp([v.expand(g.shape)[at] if isinstance(v, torch.Tensor) else v for v in saved], g.values())
+    return [
+        None if c is None else torch.sparse_coo_tensor(g.indices(), c, g.shape, is_coalesced=True)
+        for c in found
+    ]
 
 
 def refuse_sparse(op: str, inputs: Sequence[Any]) -> None:

@@ -1,5 +1,7 @@
 """Every kind of tensor: dtypes, shapes, autocast, subclasses, sparse, nested, meta and fake ones."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -191,6 +193,42 @@ def test_sparse_of_several_inputs_is_refused_clearly():
         torch.floor_divide(X.clone().requires_grad_(), 2)
         with pytest.raises(NotImplementedError, match=r"no gradient of floor_divide .* layout torch\.sparse"):
             torch.floor_divide(leaf, 2)
+
+
+SPARSE_UPSTREAM = {
+    "window": ("sign", "hardtanh", torch.sign),
+    "two slopes": ("relu", "leaky(leak=0.5)", torch.relu),
+    "constant": ("sign", "identity", torch.sign),
+    "float": ("sign", "arctan", torch.sign),
+    "upstream": ("relu", "guided", torch.relu),
+    "two inputs": ("mod", "sine", lambda w: w % torch.tensor(0.7)),
+    "rows of a broadcast mask": (
+        "clip",
+        "closed",
+        lambda w: w[:1].clamp(-torch.ones(4, 1), torch.ones(4, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SPARSE_UPSTREAM)
+def test_a_sparse_upstream_gradient(case):
+    """Of embedding(sparse=True), with a row that is looked up twice and one that is not."""
+    op, spec, function = SPARSE_UPSTREAM[case]
+    weight = torch.tensor([[-3.0, -0.5], [0.5, 2.0], [-0.2, 0.3], [9.0, 9.0]])
+    index, scale = (
+        torch.tensor([0, 1, 1, 2]),
+        torch.tensor([[1.0, -2.0], [3.0, math.inf], [1.0, 1.0], [4.0, 5.0]]),
+    )
+    found = []
+    for sparse in (True, False):
+        leaf = weight.clone().requires_grad_()
+        with surrogate.override("torch", {op: spec}):
+            y = torch.nn.functional.embedding(index, function(leaf), sparse=sparse)
+        (gradient,) = torch.autograd.grad((y * scale).sum(), leaf)
+        found.append(gradient.to_dense() if gradient.is_sparse else gradient)
+        if sparse and op == "sign":
+            assert gradient.is_sparse
+    assert torch.equal(*found)
 
 
 @pytest.mark.parametrize("spec", ["hardtanh", "identity", "arctan"])
