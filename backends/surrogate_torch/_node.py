@@ -198,13 +198,13 @@ def _save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Se
 
 
 def _vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
-    """:meth:`Rule.vjp`: at a sparse gradient's entries, by blocks where it is more than a multiplication."""
+    """:meth:`Rule.vjp`: at a sparse gradient's entries; by blocks where it is several passes over memory."""
     found: Sequence[Any]
     if not is_dense(g):
         if rule.upstream or g.layout is not torch.sparse_coo:
             return rule.vjp(xp, saved, g.to_dense(), needs)
         return at_entries(lambda values, g: rule.vjp(xp, values, g, needs), saved, g)
-    if rule.kept(needs) is Kind.CONSTANT:
+    if rule.kept(needs) is Kind.CONSTANT or rule.selects(needs):
         found = rule.vjp(xp, saved, g, needs)
     else:
         found = by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
