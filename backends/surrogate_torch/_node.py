@@ -13,7 +13,7 @@ from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
-from surrogate_torch._plain import is_large
+from surrogate_torch._plain import is_large, sees_ops
 from surrogate_torch._scope import EVERY, flags, untouched
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
@@ -88,8 +88,10 @@ class Surrogate(Node):
         if outer is None:
             with _below_autograd():
                 y = capture.forward()
-                saved = _save(rule, inputs, needs, y.dtype)
+                above = any(map(sees_ops, inputs))
+                saved = () if above else _save(rule, inputs, needs, y.dtype)
         else:
+            above = True
             grad, forward = outer
             before, flags.below = flags.below, True
             try:
@@ -101,6 +103,7 @@ class Surrogate(Node):
                     y = capture.forward()
             finally:
                 flags.below = before
+        if above:
             with untouched():
                 saved = _save(rule, inputs, needs, y.dtype)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
@@ -148,14 +151,18 @@ class SurrogateUnary(Node):
     @staticmethod
     def forward(ctx: Any, redispatch: Any, keys: Any, rule: Rule, x: Any) -> Any:
         ctx.rule = rule
+        saved: Sequence[Any] | None
         with _below_autograd():
             y = redispatch(keys & _after_autograd, x)
             small = type(x) is torch.Tensor and x.numel() < LARGE
-            saved = rule.save(xp, (x,), _ONE) if small else _save_best(rule, (x,), _ONE)
-            if saved:
-                ctx.save_for_backward(*saved)
-                ctx.save_for_forward(*saved)
-            return y
+            saved = rule.save(xp, (x,), _ONE) if small else None
+        if saved is None:
+            with untouched() if sees_ops(x) else _below_autograd():
+                saved = _save_best(rule, (x,), _ONE)
+        if saved:
+            ctx.save_for_backward(*saved)
+            ctx.save_for_forward(*saved)
+        return y
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:

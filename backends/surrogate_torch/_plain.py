@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
@@ -58,6 +60,25 @@ def is_plain(x: Any) -> bool:
 
 def _has_plain_keys(x: Any) -> bool:
     return _keys_of(x).raw_repr() in _PLAIN
+
+
+def is_stand_in(x: Any) -> bool:
+    """Whether it is what torch.compile and torch.export trace with."""
+    return isinstance(x, FakeTensor | FunctionalTensor)
+
+
+def sees_ops(x: Any) -> bool:
+    """Whether it is a tensor of a class of its own, such as a DTensor.
+
+    Below the Autograd key it is handed operators that PyTorch takes apart there, ``&`` among them. DTensor
+    makes something else of them, without a word.
+    """
+    return (
+        type(x) is not torch.Tensor
+        and type(x) is not Parameter
+        and isinstance(x, torch.Tensor)
+        and not is_stand_in(x)
+    )
 
 
 def is_watched() -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._guards import TracingContext
 
-from surrogate_torch._plain import has_tangent, is_large, is_plain, is_watched
+from surrogate_torch._plain import has_tangent, is_large, is_plain, is_stand_in, is_watched
 
 #: Below this the test costs more than it saves.
 LARGE = 1 << 14
@@ -48,12 +48,8 @@ def packed(masks: Sequence[Any]) -> Sequence[Any]:
         return masks
     # not at once: from bool to an integer it would go one by one
     return tuple(
-        [m.float().to(torch.uint8) if _is_stand_in(m) and m.device.type == "cpu" else m for m in masks]
+        [m.float().to(torch.uint8) if is_stand_in(m) and m.device.type == "cpu" else m for m in masks]
     )
-
-
-def _is_stand_in(x: Any) -> bool:
-    return isinstance(x, torch._subclasses.FakeTensor | torch._subclasses.functional_tensor.FunctionalTensor)
 
 
 def _is_recorded(x: Any, y: Any) -> bool:

@@ -9,7 +9,7 @@ from torch import nn
 
 import surrogate
 
-RULES = {"sign": "arctan", "round": "sine", "floor_divide": "identity"}
+RULES = {"sign": "arctan", "round": "sine", "floor_divide": "identity", "clip": "leaky(leak=0.25)"}
 DATA = torch.linspace(-2, 2, 32).reshape(4, 8)
 
 
@@ -69,20 +69,27 @@ def fsdp(rank):
 
 
 def dtensor(rank):
-    """sign, //, and sign_ of tensors in every placement, with the placement kept."""
+    """sign, //, clamp and sign_ of tensors in every placement, with the placement kept."""
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 
     mesh = init_device_mesh("cpu", (2,))
     for placement in (Shard(0), Shard(1), Replicate()):
         whole = DATA.clone()
         leaf = distribute_tensor(whole, mesh, [placement]).requires_grad_()
         with surrogate.override("torch", RULES):
-            y = torch.sign(leaf) + leaf // 2 + leaf.clone().sign_()
+            y = torch.sign(leaf) + leaf // 2 + leaf.clone().sign_() + leaf.clamp(-1, 1)
         assert y.placements == (placement,)
         y.full_tensor().sum().backward()
-        expected = 2 * surrogate.reference.vjp("sign", "arctan", whole.numpy())[0] + 0.5
+        window = surrogate.reference.vjp("clip", RULES["clip"], whole.numpy(), -1, 1)[0]
+        expected = 2 * surrogate.reference.vjp("sign", "arctan", whole.numpy())[0] + 0.5 + window
         torch.testing.assert_close(leaf.grad.full_tensor(), torch.tensor(expected).float())
+    part = (DATA / 2).requires_grad_()  # each process holds half of every number
+    with surrogate.override("torch", RULES):
+        y = torch.sign(DTensor.from_local(part, mesh, [Partial()]))
+    y.full_tensor().sum().backward()
+    expected = surrogate.reference.vjp("sign", "arctan", DATA.numpy())[0]
+    torch.testing.assert_close(part.grad, torch.tensor(expected).float())
     return
 
 
