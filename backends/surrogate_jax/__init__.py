@@ -22,7 +22,11 @@ Limits, each with what happens:
 from __future__ import annotations
 
 import surrogate
-from surrogate_jax._backend import JaxBackend
+from surrogate_jax import _hooks as _hooks
+
+_hooks.check()  # before the modules that take the hooks at import
+
+from surrogate_jax._backend import JaxBackend  # noqa: E402
 
 
 @surrogate.hookimpl

@@ -1,5 +1,9 @@
 """A JAX without one of the hooks is refused when the backend loads, by name."""
 
+import subprocess
+import sys
+import textwrap
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -26,6 +30,22 @@ def test_a_missing_hook_is_named_with_the_tested_versions(hook, monkeypatch):
     with pytest.raises(surrogate.IncompatibleFrameworkError, match=f"{attribute}_gone") as caught:
         surrogate_jax.surrogate_backend("jax")
     assert _hooks.TESTED in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["jax.nn:relu", "jax.interpreters.ad:primitive_jvps", "jax:custom_jvp"])
+def test_it_is_missed_before_any_module_takes_it(where):
+    module, _, name = where.partition(":")
+    script = f"""
+        import importlib, jax, surrogate
+        delattr(importlib.import_module({module!r}), {name!r})
+        try:
+            surrogate.load_backend("jax")
+        except surrogate.IncompatibleFrameworkError as error:
+            assert {where!r} in str(error), error
+        else:
+            raise AssertionError("loaded")
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
 def test_a_frame_walk_that_lets_jax_through_is_noticed(monkeypatch):
