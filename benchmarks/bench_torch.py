@@ -63,13 +63,8 @@ class Identity(torch.autograd.Function):
         return g
 
 
-class Arctan(torch.autograd.Function):
+class Arctan(Window):
     """A float-valued gradient: the formula of sign:arctan."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x.sign()
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -88,13 +83,8 @@ def detach_identity(x: Any) -> Any:
     return x + (x.sign() - x).detach()
 
 
-class Fused(torch.autograd.Function):
-    """The window by the one kernel that PyTorch has for it: 0 at the edges, NaN at NaN, and x is kept."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x.sign()
+class Fused(Window):
+    """The same by the one kernel that PyTorch has for it, which gives 0 at the edges."""
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
