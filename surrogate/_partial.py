@@ -100,7 +100,8 @@ def probe(gradient: Gradient, evaluate: Callable[..., tuple[Any, ...]]) -> tuple
         partials = (Partial(Kind.INPUTS),) * op.arity
     else:
         partials = tuple(_classify(gradient, value) for value in found)
-    _refuse_mixing(gradient, found, _evaluate(gradient, evaluate, slice(1)))
+    for end in (slice(1), slice(-1, None)):
+        _refuse_mixing(gradient, found, _evaluate(gradient, evaluate, end), end)
     return partials
 
 
@@ -125,9 +126,9 @@ def _evaluate(gradient: Gradient, evaluate: Callable[..., tuple[Any, ...]], part
         ) from error
 
 
-def _refuse_mixing(gradient: Gradient, found: tuple[Any, ...], alone: tuple[Any, ...]) -> None:
+def _refuse_mixing(gradient: Gradient, found: tuple[Any, ...], alone: tuple[Any, ...], part: slice) -> None:
     """Refuse a formula whose value at a point depends on the others: backends batch differently."""
-    together, single = _leaves(found), _leaves(alone)
+    together, single = [x[part] if isinstance(x, np.ndarray) else x for x in _leaves(found)], _leaves(alone)
     if len(together) != len(single) or not all(map(_same, together, single)):
         raise FormulaError(
             f"{gradient.id} gives another value at the same point when there are more points: "
@@ -136,8 +137,7 @@ def _refuse_mixing(gradient: Gradient, found: tuple[Any, ...], alone: tuple[Any,
 
 
 def _same(together: Any, single: Any) -> bool:
-    first = together[:1] if isinstance(together, np.ndarray) else together
-    return np.allclose(first, single, rtol=1e-9, atol=0, equal_nan=True)
+    return np.allclose(together, single, rtol=1e-9, atol=0, equal_nan=True)
 
 
 def _leaves(found: tuple[Any, ...]) -> list[Any]:
