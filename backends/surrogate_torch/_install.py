@@ -12,7 +12,9 @@ from surrogate import Backend
 from surrogate_torch import _foreach, _kernels
 from surrogate_torch._boundary import hide
 from surrogate_torch._checkpoint import bind_recomputations
-from surrogate_torch._node import STEPS
+from surrogate_torch._fused import FusedWindow
+from surrogate_torch._inplace import SurrogateInplace
+from surrogate_torch._node import Surrogate, SurrogateUnary
 from surrogate_torch._scope import Scope
 from surrogate_torch._script import keep_autograd
 from surrogate_torch._shield import shields
@@ -20,6 +22,14 @@ from surrogate_torch._spellings import SPELLINGS, UNARY
 
 _KEY = "Autograd"
 _FRONT = "FuncTorchDynamicLayerFrontMode"
+
+#: What PyTorch calls of our nodes.
+_STEPS = [
+    vars(node)[step].__func__
+    for node in (Surrogate, SurrogateUnary, SurrogateInplace, FusedWindow)
+    for step in ("forward", "backward", "jvp")
+    if step in vars(node)
+]
 
 
 class Installation:
@@ -42,7 +52,7 @@ class Installation:
                     todo.append((overload, front, _FRONT))
         todo.extend(_foreach.kernels(scope))
         todo.extend(shields())
-        hide([kernel for _, kernel, _ in todo] + STEPS)
+        hide([kernel for _, kernel, _ in todo] + _STEPS)
         self._todo = todo
         self.put_in()
         bind_recomputations(backend)

@@ -16,6 +16,7 @@ from torch._guards import TracingContext
 
 from surrogate import Gradient, State
 from surrogate_torch import _fused, _guards
+from surrogate_torch._inplace import SurrogateInplace, is_simple
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
@@ -96,14 +97,22 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
 
 
 def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
-    """The kernel of the overload that changes its first argument: the op, copied into it."""
-    pass_on = _PassOn(spelling.op, spelling.inplace, native)
+    """The kernel of the overload that changes its first argument."""
+    overload = spelling.inplace
+    pass_on = _PassOn(spelling.op, overload, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            if _needs(call.inputs) and args[0].is_floating_point():  # else there is an error to come
+            needs = _needs(call.inputs)
+            if needs and args[0].is_floating_point():  # else there is an error to come
+                rule = gradient.at(kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
+                if is_simple(args[0], rule, call.inputs, needs):
+                    state.captured(call.op)
+                    boxed = pass_on.takes(args)
+                    capture = Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs)
+                    return SurrogateInplace.apply(capture, args[0])
                 # the op's input is about to be overwritten, and the rule may keep it
                 return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
             if flags.deferred:

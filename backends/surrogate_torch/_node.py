@@ -118,7 +118,7 @@ class Surrogate(Node):
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
         with untouched():
-            found = _vjp_best(ctx.rule, _restore(ctx, saved), g, ctx.needs)
+            found = vjp_best(ctx.rule, _restore(ctx, saved), g, ctx.needs)
             return (
                 None,
                 None,
@@ -158,7 +158,7 @@ class SurrogateUnary(Node):
             saved = rule.save(xp, (x,), _ONE) if small else None
         if saved is None:
             with untouched() if sees_ops(x) else _below_autograd():
-                saved = _save_best(rule, (x,), _ONE)
+                saved = save_best(rule, (x,), _ONE)
         if saved:
             ctx.save_for_backward(*saved)
             ctx.save_for_forward(*saved)
@@ -171,7 +171,7 @@ class SurrogateUnary(Node):
         try:
             rule = ctx.rule
             small = g.layout is torch.strided and not is_large(g, _select.LARGE)
-            found = rule.vjp(xp, saved, g, _ONE) if small else _vjp_best(rule, saved, g, _ONE)
+            found = rule.vjp(xp, saved, g, _ONE) if small else vjp_best(rule, saved, g, _ONE)
             return None, None, None, found[0]
         finally:
             flags.native = before
@@ -184,27 +184,22 @@ class SurrogateUnary(Node):
 
 _ONE = (True,)
 
-#: What PyTorch calls of the nodes.
-STEPS = [
-    getattr(node, step) for node in (Surrogate, SurrogateUnary) for step in ("forward", "backward", "jvp")
-]
-
 
 def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> Sequence[Any]:
     """What the rule keeps. The inputs themselves are kept as they are, so that they stay in the graph."""
     if rule.kept(needs) is Kind.INPUTS:
         return rule.save(xp, inputs, needs)
-    return _save_best(rule, [_cast(x, dtype) for x in inputs], needs)
+    return save_best(rule, [_cast(x, dtype) for x in inputs], needs)
 
 
-def _save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Sequence[Any]:
+def save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Sequence[Any]:
     """:meth:`Rule.save`; masks are made by blocks, and packed for a compiler."""
     if rule.kept(needs) is not Kind.MASK:
         return rule.save(xp, inputs, needs)
     return _select.packed(by_blocks(lambda part: rule.save(xp, part, needs), inputs))
 
 
-def _vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
+def vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) -> Sequence[Any]:
     """:meth:`Rule.vjp`: at a sparse gradient's entries; by blocks where it is several passes over memory."""
     found: Sequence[Any]
     if not is_dense(g):

@@ -83,4 +83,9 @@ def sees_ops(x: Any) -> bool:
 
 def is_watched() -> bool:
     """Whether the ops that run now are recorded, transformed or traced."""
-    return torch.is_grad_enabled() or _in_transform() or bool(_modes())
+    return torch.is_grad_enabled() or _in_transform() or not no_modes()
+
+
+def no_modes() -> bool:
+    """Whether nobody has entered a mode that sees every op."""
+    return not _modes()
