@@ -18,6 +18,11 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 CASES = {
     "one slope": ("sign", "hardtanh", lambda x: torch.sign(x) * 0.7),
     "two slopes": ("relu", "leaky(leak=0.3)", lambda x: torch.relu(x) * 0.7),
+    "bounds of smaller shapes": (
+        "clip",
+        "closed",
+        lambda x: x.view(17, 59).clamp(torch.full((59,), -1.0), torch.ones(17, 1)).flatten() * 0.7,
+    ),
     "another input": ("clip", "leaky(leak=0.3)", lambda x: x.clamp(torch.tensor(-1.0), torch.ones(N)) * 0.7),
 }
 
@@ -60,6 +65,17 @@ def test_one_byte_an_element_is_kept(case):
     with surrogate.override("torch", {op: spec}):
         gradient(torch.compile(function, fullgraph=True), numbers(X), numbers(G), kept)
     assert kept == [(torch.uint8, N)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_mask_smaller_than_the_upstream_gradient(dtype):
+    """The sum over the rows is exact: small whole numbers, and an infinity, where it is open and where not."""
+    x = numbers(torch.tensor([0.25, 2.0, -0.25, math.nan]), 59).to(dtype)
+    g = numbers(torch.tensor([1.0, math.inf, 2.0, -4.0]), N).view(17, 59).to(dtype)
+    compiled = torch.compile(lambda x: torch.heaviside(x, torch.ones(17, 59, dtype=dtype)), fullgraph=True)
+    with surrogate.override("torch", {"heaviside": "boxcar"}):
+        found = gradient(compiled, x, g)
+    assert torch.equal(found, torch.where(x.abs() <= 0.5, g, 0).sum(0))
 
 
 def test_any_number_of_elements():

@@ -46,6 +46,15 @@ def test_second_derivatives_do_not_change(f):
             assert torch.equal(got, expected)
 
 
+@pytest.mark.parametrize("name", ["abs", "l1_loss", "norm(p=1)"])
+def test_compiled_second_derivatives_do_not_change(name, fresh_compiler):
+    second = torch.compile(jacrev(jacrev(SECOND[name])), backend="aot_eager", fullgraph=True)
+    native = second(X)
+    with surrogate.override("torch", {"sign": seven}):
+        torch.sign(X.clone().requires_grad_())
+        assert torch.equal(second(X), native)
+
+
 A, B, C = torch.randn(3, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 SIDE = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
 with torch.random.fork_rng():
