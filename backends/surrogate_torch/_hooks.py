@@ -62,6 +62,7 @@ HOOKS = (
     ),
     Hook("torch.utils.checkpoint.CheckpointFunction.backward", "where it runs the function again"),
     Hook("torch.utils.checkpoint._CheckpointFrame.__init__", "where the other kind does"),
+    Hook("torch._higher_order_ops", "where the operators are that run functions again: cond, map, ..."),
     Hook("torch._C._jit_set_profiling_mode", "keep TorchScript from differentiating by itself"),
     Hook("torch._C.ScriptMethod._debug_flush_compilation_cache", "the same for modules that ran before"),
 )

@@ -15,6 +15,7 @@ from surrogate_torch._checkpoint import bind_recomputations
 from surrogate_torch._fused import FusedWindow
 from surrogate_torch._inplace import SurrogateInplace
 from surrogate_torch._node import Surrogate, SurrogateUnary
+from surrogate_torch._operators import bind_operators
 from surrogate_torch._scope import Scope
 from surrogate_torch._script import keep_autograd
 from surrogate_torch._shield import shields
@@ -56,6 +57,7 @@ class Installation:
         self._todo = todo
         self.put_in()
         bind_recomputations(backend)
+        bind_operators(backend)
         keep_autograd()
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()  # what was compiled before has no guards of ours

@@ -69,7 +69,7 @@ def test_one_byte_an_element_is_kept(case):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_a_mask_smaller_than_the_upstream_gradient(dtype):
-    """The sum over the rows is exact: small whole numbers, and an infinity, where it is open and where not."""
+    """The sum over the rows is exact: of small whole numbers, and an infinity where it is open or not."""
     x = numbers(torch.tensor([0.25, 2.0, -0.25, math.nan]), 59).to(dtype)
     g = numbers(torch.tensor([1.0, math.inf, 2.0, -4.0]), N).view(17, 59).to(dtype)
     compiled = torch.compile(lambda x: torch.heaviside(x, torch.ones(17, 59, dtype=dtype)), fullgraph=True)
