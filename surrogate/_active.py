@@ -13,7 +13,8 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal, TypeVar
+from operator import attrgetter
+from typing import Any, Literal, TypeVar
 
 from surrogate._digest import digest
 from surrogate._gradient import Gradient
@@ -175,6 +176,10 @@ class Store:
         self._process = State(self, {})
         self._nothing = self._process
         self._local: contextvars.ContextVar[_Local | None] = contextvars.ContextVar("surrogate", default=None)
+
+    def __reduce__(self) -> Any:
+        # a decorated function holds the store of its backend, and may be sent to another process
+        return attrgetter("store"), (getattr(self._apply, "__self__", None),)
 
     def state(self) -> State:
         """What is in force here and now."""

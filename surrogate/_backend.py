@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from surrogate._active import RuleSet, Scope, State, Store
 
@@ -120,6 +120,19 @@ class Backend(abc.ABC):
     def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
         """Bytes that ``f(*inputs)`` keeps alive for its backward. Needed when ``"residuals"`` is claimed."""
         raise NotImplementedError
+
+    # -- one for the process ---------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        from surrogate._plugins import load_backend  # which imports this module
+
+        return load_backend, (self.name,)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -64,8 +65,13 @@ class Override:
             stacklevel=stacklevel + 1,
         )
 
+    @property
+    def _asked(self) -> dict[str, Spec]:
+        """What it was made of: a gradient or ``"native"`` by op."""
+        return {op: NATIVE if g is None else g for op, g in self._layer.rules.items()}
+
     def __repr__(self) -> str:
-        specs = {op: NATIVE if g is None else g.spec for op, g in self._layer.rules.items()}
+        specs = {op: g.spec if isinstance(g, Gradient) else g for op, g in self._asked.items()}
         return f"<{type(self).__name__} {self.backend} {specs}>"
 
     def __rich_repr__(self) -> Any:
@@ -103,6 +109,20 @@ class ProcessOverride(Override):
                 self._alive = False
             return was
 
+    def __call__(self, function: object) -> Any:
+        """Refuse to decorate: what is in force everywhere cannot be so in one function."""
+        self._undo(warn=False, stacklevel=3)  # as a decorator nobody else holds it
+        raise SpecError(
+            "surrogate.use(...) is a setting of the process and decorates nothing; it was undone. "
+            "Decorate with surrogate.override(...)."
+        )
+
+    def __reduce__(self) -> Any:
+        raise pickle.PicklingError(
+            "what surrogate.use(...) returns belongs to this process and cannot be pickled or copied: call "
+            "surrogate.use(...) in the other process, or keep a surrogate.override(...), which can be."
+        )
+
     def __enter__(self) -> Self:
         if not self._alive:
             raise ScopeError("this override was undone; call surrogate.use(...) again.")
@@ -117,12 +137,16 @@ class ProcessOverride(Override):
 class ScopedOverride(Override):
     """What :func:`surrogate.override` returns: a context manager and decorator, for this context only.
 
-    It may be entered again and again, also while it is entered.
+    It may be entered again and again, also while it is entered. Copied, or pickled into another process, it
+    is a new one of the same rules that is not entered.
     """
 
     def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
         super().__init__(backend, rules)
         self._entered: list[Entry] = []
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Backend, Rules]]:
+        return type(self), (self._backend, self._asked)
 
     def __enter__(self) -> Self:
         entry = Entry(self._layer)

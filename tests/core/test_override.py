@@ -40,6 +40,16 @@ def test_use_as_a_context_manager_is_undone_at_the_end_of_the_block(toy):
         pass
 
 
+def test_use_as_a_decorator_is_refused_and_leaves_nothing_behind(toy):
+    with pytest.raises(surrogate.SpecError, match=r"Decorate with surrogate\.override"):
+
+        @use(toy, sign="hardtanh")
+        def step():
+            pass
+
+    assert toy.here == {}
+
+
 def test_override_is_inert_until_entered(toy):
     scope = override(toy, sign="identity")
     assert isinstance(scope, ScopedOverride)
