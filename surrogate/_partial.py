@@ -191,7 +191,8 @@ def _check(gradient: Gradient, value: Any, kinds: str = "bf") -> np.ndarray[Any,
             else "a derivative is a Python number, a boolean array, a float array or "
             "window(mask, inside, outside)"
         )
-        raise FormulaError(f"{gradient.id} returns {array.dtype} values; {wanted}.")
+        found = f"{array.dtype} values" if array.dtype != object else f"{value!r} ({type(value).__name__})"
+        raise FormulaError(f"{gradient.id} returns {found}; {wanted}.")
     if array.shape != _PROBE[0].shape:
         raise FormulaError(
             f"{gradient.id} returns shape {array.shape} for inputs of shape {_PROBE[0].shape}: "

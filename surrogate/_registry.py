@@ -255,9 +255,13 @@ def register(
 
     Raises:
         UnknownOpError: no op has this name.
+        SpecError: it decorates without an op.
         FormulaError: the function does not have this form.
         DuplicateNameError: another function has this name; the message says where both are.
     """
+    if callable(op):
+        raise SpecError("register needs the op that the function is for: write @surrogate.register('sign').")
+    registry.op(op)
 
     def decorate(function: F) -> F:
         registry.add_formula(op, function, name=name, upstream=upstream, replace=replace)

@@ -146,6 +146,19 @@ def test_registering_for_an_unknown_op_gets_a_suggestion():
         surrogate.register("sing", name="any")(lambda xp, x: 1.0)
 
 
+def test_an_unknown_op_is_told_before_anything_is_decorated():
+    with pytest.raises(surrogate.UnknownOpError, match="did you mean 'sign'"):
+        surrogate.register("sing")
+
+
+def test_decorating_without_an_op_is_refused():
+    with pytest.raises(surrogate.SpecError, match=r"write @surrogate\.register\('sign'\)"):
+
+        @surrogate.register
+        def mine(xp, x):
+            return 1.0
+
+
 def test_something_that_is_not_callable_is_refused():
     with pytest.raises(surrogate.FormulaError, match="must be a function"):
         surrogate.register("sign", name="number")(3)
