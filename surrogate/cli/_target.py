@@ -15,6 +15,13 @@ def split(target: str) -> tuple[str, str]:
     op, _, spec = (part.strip() for part in target.partition(":"))
     known = surrogate.gradients()
     if op not in known:
+        written, _, rest = (part.strip() for part in target.partition("="))
+        if written in known:  # as in --rules
+            raise UnknownOpError(f"{target!r} is read as an op: write {written}:{rest}.")
+        presets = [name for name in known if target.strip() in surrogate.presets(name)]
+        if presets:
+            ids = ", ".join(f"{owner}:{target.strip()}" for owner in presets)
+            raise UnknownOpError(f"{target!r} is no op but a preset: write {ids}.")
         owners = [name for name, names in known.items() if op.partition("(")[0] in names]
         if owners and not spec:
             ids = ", ".join(f"{owner}:{op}" for owner in owners)

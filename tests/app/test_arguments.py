@@ -13,6 +13,8 @@ BAD = {
     "value-to-show": (["show", "sign:hardtanh(width=-1)"], "width must be above 0"),
     "spec-to-show": (["show", "sign:hardtanh(2)"], "parameters are given by name"),
     "gradient-without-op": (["show", "hardtanh"], "write sign:hardtanh"),
+    "gradient-after-equals": (["show", "sign=hardtanh"], "write sign:hardtanh"),
+    "preset-without-op": (["show", "larq:ste_sign"], "no op but a preset: write sign:larq:ste_sign"),
     "op-to-plot": (["plot", "sing"], "did you mean 'sign'?"),
     "nothing-to-plot": (["plot"], "give either an op"),
     "op-and-all-to-plot": (["plot", "sign", "--all"], "give either an op"),
