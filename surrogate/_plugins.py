@@ -89,7 +89,7 @@ def load_backend(backend: str | Backend) -> Backend:
         BrokenBackendError: the plugin fails otherwise; ``__cause__`` says why.
     """
     if isinstance(backend, Backend):
-        return backend
+        return _named(backend)
     loaded = _loaded.get(backend) if isinstance(backend, str) else None
     if loaded is not None:
         return loaded
@@ -108,7 +108,14 @@ def register_backend(backend: Backend) -> None:
     """
     if not isinstance(backend, Backend):
         raise SpecError(f"{backend!r} is not a surrogate.Backend.")
-    _loaded[backend.name] = backend
+    _loaded[_named(backend).name] = backend
+
+
+def _named(backend: Backend) -> Backend:
+    if not isinstance(getattr(backend, "name", None), str):
+        kind = type(backend).__name__
+        raise SpecError(f"the backend {kind} has no name: write name = 'mine' in class {kind}.")
+    return backend
 
 
 def _load(name: str) -> Backend:
@@ -141,6 +148,11 @@ def _ask(name: str, plugin: Any) -> Backend:
         if not isinstance(backend, Backend):
             raise TypeError(
                 f"its hook surrogate_backend(name={name!r}) returned {backend!r}, not a surrogate.Backend"
+            )
+        if _named(backend).name != name:
+            raise TypeError(
+                f"its hook surrogate_backend(name={name!r}) returned the backend {backend.name!r}: the "
+                "entry point and the class must have the same name"
             )
     return backend
 

@@ -13,7 +13,7 @@ import numpy as np
 import surrogate
 from surrogate._partial import Kind
 from surrogate.testing._cases import Case
-from surrogate.testing._dtypes import numpy_dtype
+from surrogate.testing._dtypes import DTYPES, numpy_dtype
 from surrogate.testing._failure import BrokenPromiseError, demand, demand_equal
 from surrogate.testing._modes import Mode
 from surrogate.testing._target import Target
@@ -53,11 +53,14 @@ def unsupported(target: Target, op: str) -> None:
     raise BrokenPromiseError(f"use() took {op}, which the backend does not list in its ops.")
 
 
+#: What a claim needs beside grad.
+_METHODS = {"forward": "jvp", "vmap": "vmap", "compile": "compile", "residuals": "residuals"}
+
+
 def declared(target: Target) -> None:
     """What the class says of itself is well formed."""
     backend = target.backend
-    for name in ("name", "framework"):
-        demand(isinstance(getattr(backend, name, None), str), f"{name} is not set.")
+    demand(isinstance(getattr(backend, "framework", None), str), "framework is not set.")
     demand(backend.ops, "ops is empty.")
     for op in (*backend.ops, *backend.unsupported):
         demand(op in surrogate.ops(), f"{op!r} is no known op.")
@@ -66,6 +69,14 @@ def declared(target: Target) -> None:
     known = {"forward", "vmap", "compile", "second", "residuals"}
     odd = sorted(set(backend.transforms) - known)
     demand(not odd, f"transforms has {odd}, which the kit does not know; it knows {sorted(known)}.")
+    for claim, method in _METHODS.items():
+        own = getattr(type(backend), method) is not getattr(surrogate.Backend, method)
+        demand(
+            own or claim not in backend.transforms,
+            f"transforms claims {claim!r} without a method {method}().",
+        )
+    odd = [dtype for dtype in backend.dtypes if dtype not in DTYPES]
+    demand(backend.dtypes and not odd, f"dtypes is {backend.dtypes!r}; the kit knows {', '.join(DTYPES)}.")
     missing = [name for name in surrogate._numpy.__all__ if not hasattr(backend.xp, name)]
     demand(not missing, f"xp lacks {missing}.")
 

@@ -54,15 +54,19 @@ class Limits:
         return np.ldexp(1.0, exponent - self.bits)
 
 
+#: What the kit knows: bits of the significand, and the exponent of the smallest normal number.
+DTYPES = {
+    "float16": (11, -14),
+    "bfloat16": (8, -126),
+    "float32": (24, -126),
+    "float64": (53, -1022),
+}
+
+
 @cache
 def limits(name: str) -> Limits:
     """The range of the dtype of this name."""
-    bits, lowest = {
-        "float16": (11, -14),
-        "bfloat16": (8, -126),
-        "float32": (24, -126),
-        "float64": (53, -1022),
-    }[name]
+    bits, lowest = DTYPES[name]
     return Limits(bits, 2.0**lowest, 2.0 ** (lowest - 2))
 
 

@@ -62,5 +62,7 @@ def demand_all(good: Any, message: str, columns: Mapping[str, Any]) -> None:
     if not wrong.size:
         return
     flat = {name: np.broadcast_to(column, good.shape).ravel() for name, column in columns.items()}
+    plain = np.all([np.isfinite(column[wrong].astype(float)) for column in flat.values()], axis=0)
+    wrong = np.concatenate([wrong[plain], wrong[~plain]])  # first those that one can reckon by hand
     rows = [{name: f"{float(column[i]):.9g}" for name, column in flat.items()} for i in wrong[:SHOWN]]
     raise BrokenPromiseError(message, rows, int(wrong.size), int(good.size))

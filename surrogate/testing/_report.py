@@ -8,9 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+import surrogate
 from surrogate._backend import Backend
 from surrogate._framework import framework_version
 from surrogate._plugins import load_backend
+from surrogate._suggest import unknown
+from surrogate.testing._conformance import PROMISES
 from surrogate.testing._expected import declared, match
 from surrogate.testing._failure import BrokenPromiseError, Inapplicable
 from surrogate.testing._plan import CLAIMS, Check, not_claimed, plan
@@ -109,8 +112,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every check came out as expected."""
-        return all(one.ok for one in self.results)
+        """Whether every check came out as expected; not if there was none."""
+        return bool(self.results) and all(one.ok for one in self.results)
 
     @property
     def failures(self) -> list[Result]:
@@ -174,8 +177,14 @@ def check_backend(
     Raises:
         UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
             the backend cannot be had; says what to do.
+        UnknownOpError, UnknownNameError: no op, or no promise, has this name.
     """
     loaded = load_backend(backend)
+    for op in ops or ():
+        surrogate.op(op)
+    for promise in promises or ():
+        if promise not in PROMISES:
+            raise surrogate.UnknownNameError(unknown("promise", promise, PROMISES))
     chosen = [
         check
         for check in plan(loaded)

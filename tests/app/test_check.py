@@ -47,3 +47,11 @@ def test_all_failures_are_printed_on_request(run, lying):
     result = run("check", lying, "--op", "floor", "--promise", "vjp", "--all")
     assert result.exit_code == 1
     assert "--all prints them" not in result.stdout
+
+
+def test_a_promise_of_which_the_backend_claims_nothing_is_not_passed(run):
+    result = run("check", "autograd", "--promise", "compiled")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("autograd (autograd ")
+    assert "nothing checked" in result.stdout
+    assert "not claimed: compile" in result.stdout

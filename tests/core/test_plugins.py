@@ -111,6 +111,11 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
             "not a surrogate.Backend",
         ),
         (
+            GOOD.format(name="other").replace(' if name == "other" else None', ""),
+            TypeError,
+            "the entry point and the class must have the same name",
+        ),
+        (
             "import surrogate\n@surrogate.hookimpl\ndef surrogate_backned(name): pass",
             Exception,
             "unknown hook",
@@ -128,6 +133,7 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
         "no hook",
         "wrong name",
         "no backend",
+        "another's name",
         "misspelt hook",
         "hook raises",
     ],

@@ -1,12 +1,15 @@
 """The report without pytest: ids, counts, what is not claimed, failing numbers, plain data."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 from toy.backend import Toy
 
 import surrogate
-from surrogate.testing import check_backend, plan
+from surrogate.testing import BrokenPromiseError, Target, _contract, check_backend, plan
+from surrogate.testing._failure import demand_all
 
 
 class Modest(Toy):
@@ -92,3 +95,48 @@ def test_progress_is_told_before_each_check():
 def test_unknown_backend_is_refused():
     with pytest.raises(surrogate.UnknownBackendError, match="torhc"):
         check_backend("torhc")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error"),
+    [({"ops": ["sgin"]}, surrogate.UnknownOpError), ({"promises": ["vpj"]}, surrogate.UnknownNameError)],
+    ids=["op", "promise"],
+)
+def test_an_unknown_name_is_refused_and_not_passed(chosen, error):
+    with pytest.raises(error, match="did you mean"):
+        check_backend(Toy(), **chosen)
+
+
+def test_a_report_of_no_checks_is_not_ok():
+    class Plain(Toy):
+        transforms = frozenset()
+
+    report = check_backend(Plain(), promises=["compiled"])
+    assert report.results == []
+    assert not report.ok
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"transforms": frozenset({"vmap"}), "vmap": surrogate.Backend.vmap}, "transforms claims 'vmap'"),
+        ({"transforms": frozenset({"forward"}), "jvp": surrogate.Backend.jvp}, "without a method jvp()."),
+        ({"dtypes": ("flaot32",)}, "the kit knows float16, bfloat16, float32, float64."),
+        ({"dtypes": ()}, "dtypes is ()"),
+        ({"framework": None}, "framework is not set."),
+        ({"transforms": frozenset({"foward"})}, "transforms has ['foward']"),
+    ],
+    ids=["no-vmap", "no-jvp", "dtype", "no-dtypes", "framework", "claim"],
+)
+def test_a_class_that_is_not_well_formed_is_told_as_such(attributes, message):
+    made = type("Odd", (Toy,), attributes)()
+    with pytest.raises(BrokenPromiseError, match=re.escape(message)):
+        _contract.declared(Target(made))
+
+
+def test_numbers_that_one_can_reckon_by_hand_are_shown_first():
+    x = np.array([-np.inf, np.nan, 0.5, 3.0])
+    with pytest.raises(BrokenPromiseError) as caught:
+        demand_all(np.array([False, False, True, False]), "wrong", {"x": x, "g": np.ones(4)})
+    assert [row["x"] for row in caught.value.numbers] == ["3", "-inf", "nan"]
+    assert (caught.value.wrong, caught.value.checked) == (3, 4)
