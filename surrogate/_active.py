@@ -111,11 +111,19 @@ class State:
         self._owners = dict(owners)
         self.rules = RuleSet({op: g for op, layer in owners.items() if (g := layer.rules[op]) is not None})
 
-    def captured(self, op: str) -> None:
-        """Count one capture of ``op`` under these rules."""
+    def captured(self, op: str, *, kept: bool = True) -> None:
+        """Count one capture of ``op`` under these rules.
+
+        Args:
+            op: the op's name.
+            kept: whether what was captured may run again without being seen, as what a compiler traces.
+                An override of the same gradient then never warns that it captured nothing.
+        """
         layer = self._owners[op]
         with self._store.lock:
             layer.hits[op] += 1
+            if not kept:
+                return
             if len(self._store.seen) >= _REMEMBERED:
                 self._store.seen.clear()
             self._store.seen.add((op, self.rules[op].digest))

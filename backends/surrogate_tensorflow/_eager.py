@@ -90,7 +90,7 @@ def attach(
     outputs: Sequence[Tensor],
     needs: tuple[bool, ...],
 ) -> None:
-    """Record an op under a rule and count it."""
+    """Record an op under a rule and count it. It ran eagerly: it never runs again unseen."""
     capture = Capture(rule, inputs, needs, backend.scope.pause)
     record(op_type, outputs, inputs, capture.backward, lambda *t: capture.forward(t))
-    state.captured(op)
+    state.captured(op, kept=False)

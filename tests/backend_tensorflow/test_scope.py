@@ -142,6 +142,25 @@ def test_captured_nothing_warns(x):
             slope(x)
 
 
+def test_captured_nothing_warns_though_the_gradient_was_captured_eagerly_before(x):
+    spec = "hardtanh(width=1.625)"  # used nowhere else
+    with surrogate.override("tensorflow", {"sign": spec}):
+        slope(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.sign(x)
+    with pytest.warns(surrogate.NothingCapturedWarning, match="sign"):
+        with surrogate.override("tensorflow", {"sign": spec}):
+            tape.gradient(y, x)
+
+
+def test_a_function_that_was_traced_before_does_not_warn(x):
+    compiled = tf.function(tf.sign)
+    for _ in range(2):
+        with surrogate.override("tensorflow", {"sign": "hardtanh(width=1.875)"}):
+            slope(x, compiled)
+
+
 def test_an_untouched_relu6_is_no_relu(x):
     with pytest.warns(surrogate.NothingCapturedWarning, match="relu"):
         with surrogate.override("tensorflow", {"relu": "leaky(leak=0.75)"}):  # used nowhere else

@@ -299,6 +299,15 @@ class TestNothingCaptured:
             with override(toy, sign="zero"):
                 pass
 
+    def test_what_no_compiler_keeps_is_no_excuse_later(self, toy):
+        toy.transforms = frozenset({"compile"})
+        with override(toy, sign="identity") as o:
+            toy.state().captured("sign", kept=False)
+        assert o.hits == {"sign": 1}
+        with pytest.warns(surrogate.NothingCapturedWarning):
+            with override(toy, sign="identity"):
+                pass
+
 
 class TestDecorator:
     def test_every_call_runs_inside(self, toy):
