@@ -92,5 +92,10 @@ def _print(report: Report, output: Path | None, console: Console) -> None:
     console.print(f"Untrained, the network is right for {report.native.untrained:.1%} of the test images.")
     rules = ", ".join(gradient.id for gradient in report.rules.values()) or "none"
     console.print(f"Gradients in force in the second training: {escape(rules)}.")
+    unmet = [op for op in report.rules if not report.hits[op]]
+    if unmet:
+        console.print(
+            f"The network has no {escape(', '.join(unmet))}: what was asked for it changed nothing."
+        )
     if output is not None:
         console.print(f"The picture is in {escape(str(output))}.")

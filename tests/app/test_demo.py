@@ -92,6 +92,12 @@ def test_the_table_and_the_default_picture(run, tmp_path, monkeypatch):
     assert (tmp_path / "surrogate-demo.png").is_file()
 
 
+def test_a_rule_for_an_op_that_the_network_does_not_have_is_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("demo", "--epochs", "1", "--rules", "floor=identity", "--rules", "mod=exact")
+    assert "The network has no floor, mod: what was asked for it changed nothing." in result.stdout
+
+
 def test_json_draws_nothing_unless_asked(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("demo", "--json", "--epochs", "1")
