@@ -237,7 +237,9 @@ def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverri
         A context manager and decorator with ``rules`` and ``hits``. It is inert until entered.
 
     Warns:
-        NothingCapturedWarning: when a block ends and no op was captured in it.
+        NothingCapturedWarning: when a block ends and none of its ops was captured in it. Not where a
+            compiled function of before may carry its gradients and run unseen, and not from a decorated
+            function; ``hits`` tells op by op.
 
     It raises what :func:`surrogate.use` raises, here and not when the block is entered.
     """
