@@ -46,7 +46,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
         if state is not None:
             gradient = state.rules.get(op)
-            if gradient is not None and inside_a_function(op, sys._getframe(1)):
+            if gradient is not None and inside_a_function(op, sys._getframe().f_back):
                 gradient = None
             elif _tracing() is not None:
                 _guards.note(op, gradient, scope)

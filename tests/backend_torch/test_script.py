@@ -168,3 +168,19 @@ def test_in_another_thread():
     thread.start()
     thread.join()
     assert found == [[SEVEN] * 4]
+
+
+def forked(x: Tensor) -> Tensor:
+    first, second = torch.jit.fork(sign, x), torch.jit.fork(sign, x)
+    return torch.jit.wait(first) + torch.jit.wait(second)
+
+
+def test_on_a_thread_that_has_no_python():
+    """It sees ``use``, as all threads do, and not somebody's ``override``."""
+    scripted, leaf = torch.jit.script(forked), X.clone().requires_grad_()
+    with surrogate.use("torch", {"sign": "identity"}):
+        y = scripted(leaf)
+    assert torch.autograd.grad(y.sum(), leaf)[0].tolist() == [6.0] * 3
+    with surrogate.override("torch", {"sign": "identity"}):
+        y = scripted(leaf) + torch.sign(leaf)
+    assert torch.autograd.grad(y.sum(), leaf)[0].tolist() == [1.0] * 3
