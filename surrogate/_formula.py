@@ -101,14 +101,14 @@ def read_formula(op: Op, function: object, *, name: str | None, upstream: bool |
     names = [p.name for p in positional]
     if upstream is None:
         upstream = names[1:2] == ["g"]
+    if not upstream and names[1:2] == ["g"]:
+        raise FormulaError(f"{label} takes the upstream gradient g: register it with upstream=True.")
     takes = len(names) - (2 if upstream else 1)
     if takes < 0 or takes > op.arity:
         raise FormulaError(
             f"{label} takes {names or 'nothing'}; "
             f"write def {with_g if upstream else wanted} (the last inputs may be left out)."
         )
-    if not upstream and names[1:2] == ["g"]:
-        raise FormulaError(f"{label} takes the upstream gradient g: register it with upstream=True.")
     parameters = read_parameters(function, label)
     return Formula(op, name, function, bool(upstream), takes, parameters)
 

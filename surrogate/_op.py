@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from surrogate._errors import SpecError
+
 #: ``tail(xp, *inputs)``: the partial derivatives by each input, for those a formula leaves out.
 Tail = Callable[..., tuple[Any, ...]]
 
@@ -32,6 +34,15 @@ class Op:
     attributes: tuple[str, ...] = ()
     tail: Tail | None = field(default=None, repr=False, compare=False)
     doc: str = field(default="", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name.isidentifier()):
+            raise SpecError(f"an op is named like 'sign' or 'floor_divide', not {self.name!r}.")
+        named = isinstance(self.inputs, tuple) and all(isinstance(name, str) for name in self.inputs)
+        if not named or not self.inputs:
+            raise SpecError(f"the inputs of {self.name} are a tuple of names, ('x',), not {self.inputs!r}.")
+        if not callable(self.forward):
+            raise SpecError(f"{self.name} needs a forward over NumPy arrays, not {self.forward!r}.")
 
     @property
     def arity(self) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -22,6 +22,8 @@ from surrogate._errors import (
     SurrogateWarning,
     UnknownBackendError,
 )
+from surrogate._hookspecs import Definition
+from surrogate._op import Op
 from surrogate._registry import registry
 from surrogate._suggest import unknown
 
@@ -34,6 +36,8 @@ _DISABLED = "SURROGATE_DISABLED_PLUGINS"
 
 manager = pluggy.PluginManager(_hookspecs.PROJECT)
 manager.add_hookspecs(_hookspecs)
+
+T = TypeVar("T")
 
 _loaded: dict[str, Backend] = {}
 _lock = threading.RLock()
@@ -162,7 +166,13 @@ def _registered(plugin: Any, key: str) -> Iterator[Callable[[str], Any]]:
     """Register a plugin, for one that had its key before; what is yielded gives a hook of it alone.
 
     If the block raises, the plugin is no longer registered.
+
+    Raises:
+        TypeError: a function is named like a hook and not marked as one.
     """
+    for name in ("surrogate_backend", "surrogate_gradients", "surrogate_ops"):
+        if hasattr(plugin, name) and manager.parse_hookimpl_opts(plugin, name) is None:
+            raise TypeError(f"its function {name} is not marked: write @surrogate.hookimpl above it")
     if manager.get_plugin(key) is not plugin:
         if manager.has_plugin(key):
             manager.unregister(name=key)
@@ -179,9 +189,13 @@ def _registered(plugin: Any, key: str) -> Iterator[Callable[[str], Any]]:
 def _broken(plugin: Found, error: BaseException) -> BrokenBackendError:
     return BrokenBackendError(
         f"the backend {plugin.name!r} (from {plugin.distribution} {plugin.version}) is broken: "
-        f"{type(error).__name__}: {error}. Other backends are not affected; "
+        f"{_told(error)}. Other backends are not affected; "
         f"{_DISABLED}={plugin.name} hides it, and '{plugin.install}' may repair it."
     )
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(".")
 
 
 def _is_own_module(missing: str | None, plugin: Found) -> bool:
@@ -199,21 +213,33 @@ def load_packs() -> None:
         except Exception as error:
             warnings.warn(
                 f"the plugin {name!r} (from {plugin.distribution} {plugin.version}) is broken and left out: "
-                f"{type(error).__name__}: {error}. {_DISABLED}={name} hides it.",
+                f"{_told(error)}. {_DISABLED}={name} hides it.",
                 SurrogateWarning,
                 stacklevel=2,
             )
 
 
 def load_pack(plugin: Any, name: str) -> None:
-    """Register one pack's ops and gradients."""
-    with _registered(plugin, f"{PACKS}:{name}") as hook:
-        for ops in hook("surrogate_ops")():
-            for op in ops:
-                registry.add_op(op)
-        for definitions in hook("surrogate_gradients")():
-            for op_name, function, own_name, upstream in definitions:
+    """Register one pack's ops and gradients: all of them, or nothing if one is wrong."""
+    with _registered(plugin, f"{PACKS}:{name}") as hook, registry.all_or_nothing():
+        added = [op for ops in hook("surrogate_ops")() for op in _each(ops, Op, "surrogate_ops")]
+        for op in added:
+            registry.add_op(op)
+        for found in hook("surrogate_gradients")():
+            for op_name, function, own_name, upstream in _each(found, Definition, "surrogate_gradients"):
                 registry.add_formula(op_name, function, name=own_name, upstream=upstream)
+        for op in added:
+            if op.default is not None:
+                registry.gradient(op.name, op.default)  # else use(backend) would fail for everybody
+
+
+def _each(found: Any, kind: type[T], hook: str) -> list[T]:
+    """What a hook returned, refused if it is not a list of these."""
+    items = list(found) if isinstance(found, Iterable) else [found]
+    wrong = [found] if isinstance(found, kind) else [item for item in items if not isinstance(item, kind)]
+    if wrong:
+        raise TypeError(f"{hook}() gave {wrong[0]!r} where a list of surrogate.{kind.__name__} is wanted")
+    return items
 
 
 registry.on_first_listing(load_packs)

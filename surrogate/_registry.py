@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -84,6 +85,20 @@ class Registry:
         self._catalogue()
         self._packs()
         return list(self._ops.values())
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """If the block raises, nothing of what it registered is known."""
+        self._catalogue()
+        ops = dict(self._ops)
+        formulas = {op: dict(names) for op, names in self._formulas.items()}
+        presets = {op: dict(names) for op, names in self._presets.items()}
+        try:
+            yield
+        except BaseException:
+            self._ops, self._formulas, self._presets = ops, formulas, presets
+            self._specs.clear()
+            raise
 
     # -- formulas ----------------------------------------------------------------------------
 

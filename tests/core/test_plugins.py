@@ -106,6 +106,11 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
         ("import sys; sys.exit", TypeError, "returned None"),
         (GOOD.format(name="other"), TypeError, "returned None"),
         (
+            GOOD.format(name="broken").replace("@surrogate.hookimpl", ""),
+            TypeError,
+            "write @surrogate.hookimpl",
+        ),
+        (
             "import surrogate\n@surrogate.hookimpl\ndef surrogate_backend(name): return 3",
             TypeError,
             "not a surrogate.Backend",
@@ -132,6 +137,7 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
         "own part",
         "no hook",
         "wrong name",
+        "unmarked",
         "no backend",
         "another's name",
         "misspelt hook",
@@ -220,3 +226,31 @@ def test_a_broken_pack_is_left_out_with_a_warning(install):
     with pytest.warns(surrogate.SurrogateWarning, match="'bad_pack'.*division by zero"):
         names = surrogate.gradients("sign")
     assert "pack_bump" in names
+
+
+BAD_PACKS = {
+    "unmarked": (
+        PACK.replace("@surrogate.hookimpl\ndef surrogate_gradients", "def surrogate_gradients"),
+        "surrogate_gradients is not marked: write @surrogate.hookimpl",
+    ),
+    "unknown op": (PACK.replace('Definition("cbrt_test"', 'Definition("cbrt_tset"'), "mean 'cbrt_test'"),
+    "name taken": (PACK.replace('name="pack_bump"', 'name="tanh"'), "sign:tanh is already registered"),
+    "unknown default": (PACK.replace('default="bump"', 'default="bmup"'), "did you mean 'bump'"),
+    "no list": (PACK.replace('[surrogate.Op("cbrt_test", ("x",), np.cbrt, default="bump")]', "3"), "list of"),
+    "a function": (PACK.replace('surrogate.Definition("cbrt_test", bump)', "bump"), "Definition is wanted"),
+    "one definition": (PACK.split("[surrogate.Def")[0] + 'surrogate.Definition("sign", bump)', "a list of"),
+    "op's name": (PACK.replace('Op("cbrt_test"', 'Op("cbrt test"'), "not 'cbrt test'"),
+    "op's inputs": (PACK.replace('("x",)', '"x"'), "are a tuple of names"),
+    "op's forward": (PACK.replace("np.cbrt", "None"), "needs a forward"),
+}
+
+
+@pytest.mark.usefixtures("forget_ops")
+@pytest.mark.parametrize(("text", "message"), BAD_PACKS.values(), ids=BAD_PACKS)
+def test_a_pack_that_is_wrong_somewhere_is_left_out_as_a_whole(install, text, message):
+    install("half", text, group=_plugins.PACKS)
+    surrogate._registry.registry.on_first_listing(_plugins.load_packs)
+    with pytest.warns(surrogate.SurrogateWarning, match=message) as caught:
+        assert "cbrt_test" not in surrogate.ops()
+    assert ".." not in str(caught[0].message)
+    assert "pack_bump" not in surrogate.gradients("sign")

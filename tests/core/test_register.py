@@ -119,7 +119,7 @@ def test_a_factory_does_not_silently_replace_its_earlier_product():
         (lambda xp, x, k=1.0: 1.0, "keyword-only"),
         (lambda xp, *x: 1.0, "not allowed"),
         (lambda xp, x, **k: 1.0, "not allowed"),
-        (lambda xp, g, x: 1.0, "write def"),
+        (lambda xp, g, x: 1.0, "register it with upstream=True"),
         (lambda xp, x: (1.0, 2.0), "returns 2 values"),
         (lambda xp, x: x.sum(), "elementwise"),
         (lambda xp, x: xp.ones_like(x)[:2], "elementwise"),
