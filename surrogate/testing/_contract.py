@@ -14,8 +14,9 @@ import surrogate
 from surrogate._partial import Kind
 from surrogate.testing._cases import Case
 from surrogate.testing._dtypes import DTYPES, numpy_dtype
-from surrogate.testing._failure import BrokenPromiseError, demand, demand_equal
+from surrogate.testing._failure import BrokenPromiseError, Inapplicable, demand, demand_equal
 from surrogate.testing._modes import Mode
+from surrogate.testing._operands import NUMBERS, Operands
 from surrogate.testing._target import Target
 
 
@@ -137,22 +138,54 @@ def _one_of_each(target: Target, op: str) -> tuple[list[Any], list[Any]]:
 
 def residuals(target: Target, case: Case, dtype: str) -> None:
     """Promise 9: nothing is kept for a constant, one byte per element for a window, else the inputs."""
-    n = 256
-    rows = ((-1.5, -0.5, 0.25, 2.0), (3.0, -0.25, 0.5, -3.0), (4.0, 4.0, 5.0, 6.0))
-    kind = numpy_dtype(dtype)
     arity = case.gradient.op.arity
-    inputs = [np.tile(np.array(row), n // 4).astype(kind) for row in rows[:arity]]
-    rule = case.gradient.rule
-    saved = rule.save(surrogate._numpy, inputs)
-    expected = sum(np.asarray(x).nbytes for x in saved)
+    _keeps(target, case, dtype, (None,) * arity, case.id)
+
+
+def residuals_number(target: Target, case: Case, dtype: str) -> None:
+    """Promise 9: nothing is kept of an operand that carries no gradient."""
+    op = case.gradient.op
+    operands = NUMBERS[op.arity]["number"]
+    written = ", ".join(name if v is None else repr(v) for name, v in zip(op.inputs, operands, strict=True))
+    _keeps(target, case, dtype, operands, f"{case.id} in {op.name}({written})")
+
+
+def keeps_inputs_beside_numbers(case: Case) -> bool:
+    """Whether, beside Python numbers, the inputs are kept: then a number may count as an array or not."""
+    operands = NUMBERS[case.gradient.op.arity]["number"]
+    return case.gradient.rule.kept([v is None for v in operands]) is Kind.INPUTS
+
+
+def _keeps(target: Target, case: Case, dtype: str, operands: Operands, what: str) -> None:
+    n, kind, rule = 256, numpy_dtype(dtype), case.gradient.rule
+    rows = ((-1.5, -0.5, 0.25, 2.0), (3.0, -0.25, 0.5, -3.0), (4.0, 4.0, 5.0, 6.0))
+    every = [
+        np.tile(np.array(row), n // 4).astype(kind) if given is None else given
+        for row, given in zip(rows, operands, strict=False)
+    ]
+    needs = [given is None for given in operands]
+    given = target.put(*(np.asarray(x) for x, need in zip(every, needs, strict=True) if need))
+    expected = sum(np.asarray(x).nbytes for x in rule.save(surrogate._numpy, every, needs))
+    call = target.op(case.op)
+
+    def function(*arrays: Any) -> Any:
+        left = iter(arrays)
+        return call(*(next(left) if need else x for x, need in zip(every, needs, strict=True)))
+
+    try:
+        function(*given)
+    except Exception as error:
+        raise Inapplicable(f"the framework takes no such numbers: {type(error).__name__}: {error}") from error
+
     gc.freeze()  # a backend may have to search the heap for what is kept: what is there already is not
     try:
         with target.rules({case.op: case.gradient}):
-            got = target.backend.residuals(target.op(case.op), target.put(*inputs))
+            got = target.backend.residuals(function, given)
     finally:
         gc.unfreeze()
-    what = {Kind.CONSTANT: "nothing", Kind.MASK: "masks of one byte", Kind.INPUTS: "its inputs"}[rule.kept()]
-    demand_equal(got, expected, f"bytes kept by {case.id} for {n} elements of {dtype}; it should keep {what}")
+    kept = {Kind.CONSTANT: "nothing", Kind.MASK: "masks of one byte", Kind.INPUTS: "its inputs"}
+    words = f"bytes kept by {what} for {n} elements of {dtype}; it should keep {kept[rule.kept(needs)]}"
+    demand_equal(got, expected, words)
 
 
 def _raises(call: Callable[[], object], kind: type[Exception], what: str) -> None:

@@ -205,19 +205,16 @@ def _operand_checks(backend: Backend) -> Iterator[Check]:
 def _memory_checks(backend: Backend) -> Iterator[Check]:
     if "residuals" not in backend.transforms:
         return
+    dtype = _usual(backend)
     for op in supported(backend):
         for case in cases(op):
-            if case.main:
-                dtype = _usual(backend)
-                yield Check(
-                    "residuals",
-                    f"{case.id}-{dtype}",
-                    _contract.residuals,
-                    (case, dtype),
-                    op=op,
-                    gradient=case.spec,
-                    dtype=dtype,
-                )
+            if not case.main:
+                continue
+            place = {"op": op, "gradient": case.spec, "dtype": dtype}
+            given, name = (case, dtype), f"{case.id}-{dtype}"
+            yield Check("residuals", name, _contract.residuals, given, **place)
+            if op_of(op).arity > 1 and not _contract.keeps_inputs_beside_numbers(case):
+                yield Check("residuals", f"{name}-number", _contract.residuals_number, given, **place)
 
 
 def _composite_checks(backend: Backend) -> Iterator[Check]:

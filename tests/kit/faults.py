@@ -203,6 +203,21 @@ class MaskSavedAsFloat(Toy):
         return tuple(mask.astype(tape.unbox(primals[0]).dtype) for mask in saved)
 
 
+@breaks_only(r"residuals\[(mod|clip|floor_divide):.*-number\]")
+class KeepsForNumbers(Toy):
+    """What is kept does not ask which operands carry a gradient."""
+
+    def save(self, rule, primals, needs):
+        return super().save(rule, primals, None)
+
+    def vjp(self, rule, saved, g, needs):
+        found = super().vjp(rule, saved, g, None)
+        return [c if need else None for c, need in zip(found, needs, strict=True)]
+
+    def tangent(self, rule, saved, tangents, needs):
+        return super().tangent(rule, saved, tangents, None)
+
+
 @breaks("value", "shapes", "closed_over", "decimals")
 class ReturnsTheInput(Toy):
     """value_and_grad gives the op's input in place of its output."""
