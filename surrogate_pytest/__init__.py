@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +27,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the results of this run."""
+    """Collect the results of this run.
+
+    Raises:
+        pytest.UsageError: the matrix could not be written; said now and not after the run.
+    """
+    for file in config.getoption("--surrogate-matrix"):
+        folder = Path(file).absolute().parent
+        if not folder.is_dir():
+            raise pytest.UsageError(f"--surrogate-matrix={file}: there is no folder {folder}.")
     config.pluginmanager.register(_Collector(config), "surrogate-matrix")
 
 

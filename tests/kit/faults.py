@@ -308,7 +308,10 @@ class FailsInVmap(Toy):
         raise NotImplementedError("no vmap here")
 
 
-@breaks_only(r"closed_over\[(mod|clip|floor_divide)-(number|whole-number|number-first)-.*\]")
+@breaks_only(
+    r"closed_over\[(mod|clip|floor_divide)-(number|whole-number|number-first)-.*\]"
+    r"|residuals\[(mod|clip|floor_divide):.*-number\]"
+)
 class NativeWithANumber(Toy):
     """An op with a Python number among its operands keeps its native gradient."""
 

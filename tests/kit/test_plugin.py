@@ -62,6 +62,12 @@ def test_matrix_is_written(pytester):
     assert "<!doctype html>" in (pytester.path / "m.html").read_text()
 
 
+def test_a_matrix_that_cannot_be_written_is_told_before_the_run(pytester):
+    done = run(pytester, "", "", "--surrogate-matrix=no/m.json")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["ERROR: --surrogate-matrix=no/m.json: there is no folder */no."])
+
+
 def test_expected_failures_are_strict_and_in_the_matrix(pytester):
     known = "expected_failures = {'vjp[sign:identity-*]': 'doubled', 'vjp[sign:zero-*]': 'not so'}"
     done = run(pytester, WRONG, known, "-k", "test_vjp and (identity or zero)", "--surrogate-matrix=m.json")
