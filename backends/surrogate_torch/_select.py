@@ -36,9 +36,10 @@ def owned(c: Any, g: Any) -> Any:
 def where(mask: Any, x: Any, y: Any) -> Any:
     """``x`` where ``mask`` holds, ``y`` elsewhere; a mask may be :func:`packed`."""
     if mask.dtype is torch.uint8:
-        return torch.where(mask != 0, x, y) if _is_recorded(x, y) else _select(mask, x, y)
+        return torch.where(mask != 0, x, y) if _is_recorded(x, y) else _select(mask, x, y, x.dtype)
     if is_large(mask, LARGE) and not is_watched() and _can_select(mask, x, y):
-        return _select(mask, x, None if _is_one_zero(y) else y)
+        dtype = x.dtype if isinstance(x, torch.Tensor) else y.dtype
+        return _select(mask, _as_number(x), _as_number(y), dtype)
     return torch.where(mask, x, y)
 
 
@@ -58,29 +59,33 @@ def _is_recorded(x: Any, y: Any) -> bool:
 
 
 def _can_select(mask: Any, x: Any, y: Any) -> bool:
-    """Whether they are of one shape and floating dtype."""
-    return (
-        isinstance(x, torch.Tensor)
-        and isinstance(y, torch.Tensor)
-        and mask.shape == x.shape == y.shape
-        and x.dtype == y.dtype
-        and x.is_floating_point()
-        and is_plain(x)
-        and is_plain(y)
+    """Whether they are tensors of the mask's shape and of one floating dtype, or one of them is a number."""
+    tensors = [value for value in (x, y) if isinstance(value, torch.Tensor)]
+    return len({value.dtype for value in tensors}) == 1 and all(
+        value.shape == mask.shape and value.is_floating_point() and is_plain(value) for value in tensors
     )
 
 
-def _is_one_zero(y: Any) -> bool:
-    """Whether ``y`` is a single stored 0 that is repeated, as :func:`zeros_like` makes it."""
-    return not any(y.stride()) and y[(0,) * y.dim()].item() == 0
+def _as_number(value: Any) -> Any:
+    """The number of a tensor that is one number, seen many times, as :func:`zeros_like` makes it."""
+    repeated = isinstance(value, torch.Tensor) and not any(value.stride())
+    return value[(0,) * value.dim()].item() if repeated else value
 
 
-def _select(mask: Any, x: Any, y: Any | None) -> Any:
-    """The bits of ``x`` or of ``y``; of 0 if that is None."""
-    integer = _INTEGERS[x.element_size()]
+def _select(mask: Any, x: Any, y: Any, dtype: Any) -> Any:
+    """The bits of ``x`` or of ``y``, tensors of a dtype or numbers."""
+    integer = _INTEGERS[dtype.itemsize]
     keep = mask.to(integer).neg_()  # all ones, or all zeros
-    chosen = x.view(integer)
-    if y is None:
-        return keep.bitwise_and_(chosen).view(x.dtype)
-    other = y.view(integer)
-    return (chosen ^ other).bitwise_and_(keep).bitwise_xor_(other).view(x.dtype)
+    chosen, other = _bits(x, dtype), _bits(y, dtype)
+    if isinstance(other, int) and other == 0:
+        return keep.bitwise_and_(chosen).view(dtype)
+    change = chosen ^ other
+    changed = keep.bitwise_and_(change) if isinstance(change, int) else change.bitwise_and_(keep)
+    return changed.bitwise_xor_(other).view(dtype)
+
+
+def _bits(value: Any, dtype: Any) -> Any:
+    integer = _INTEGERS[dtype.itemsize]
+    if isinstance(value, torch.Tensor):
+        return value.view(integer)
+    return int(torch.full((), value, dtype=dtype, device="cpu").view(integer))

@@ -84,6 +84,35 @@ def test_a_window_selects(dtype):
     assert str(found[-6:].tolist()) == "[inf, 0.0, -0.0, 0.0, nan, 0.0]"
 
 
+SIDES = {
+    "tensors": (torch.randn(3, _select.LARGE), torch.randn(3, _select.LARGE)),
+    "a tensor, 0": (torch.randn(3, _select.LARGE), 0.0),
+    "a tensor, a number": (torch.randn(3, _select.LARGE), -0.1),
+    "a tensor, -0": (torch.randn(3, _select.LARGE), -0.0),
+    "infinity, a tensor": (math.inf, torch.randn(3, _select.LARGE)),
+    "a number, a tensor": (1, torch.randn(3, _select.LARGE)),
+    "one seen many times, 0": (torch.tensor(0.3).expand(3, _select.LARGE), 0.0),
+    "two seen many times": (
+        torch.tensor(0.3).expand(3, _select.LARGE),
+        torch.tensor(0.7).expand(3, _select.LARGE),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("sides", SIDES.values(), ids=SIDES)
+def test_a_selection_by_bits_is_that_of_where(sides, dtype):
+    mask = torch.randn(3, _select.LARGE) > 0
+    x, y = (side.to(dtype) if isinstance(side, torch.Tensor) else side for side in sides)
+    x = x.expand(mask.shape) if isinstance(x, torch.Tensor) else x
+    with torch.no_grad():
+        found = _select.where(mask, x, y)
+    right = torch.where(mask, x, y)
+    assert found.dtype is dtype
+    assert torch.equal(found, right)
+    assert torch.equal(torch.signbit(found), torch.signbit(right))
+
+
 def test_a_window_of_two_slopes():
     x = torch.tensor([3.0, -3.0]).repeat(_select.LARGE)
     g = torch.tensor([math.inf, 2.0]).repeat(_select.LARGE)
