@@ -65,6 +65,10 @@ class Correct(surrogate_tinytape.Tinytape):
 
     name = "planted"
     transforms = frozenset({"residuals"})
+    expected_failures = surrogate_tinytape.Tinytape.expected_failures | dict.fromkeys(
+        ("residuals[mod:exact-*-number]", "residuals[mod:straight_through-*-number]"),
+        "tinytape makes a tensor of a number, which then carries a gradient",
+    )
 
     def catch(self, name, *inputs):
         state, output = self.state(), surrogate_tinytape.native_call(name, *inputs)
