@@ -142,6 +142,7 @@ def _load(name: str) -> Backend:
         ) from error
     except Exception as error:
         raise _broken(plugin, error) from error
+    backend.store.seen.clear()  # what it tried while it was loading runs in nobody's code
     return backend
 
 

@@ -73,6 +73,21 @@ def test_a_backend_is_loaded_on_first_use_and_once(install):
     assert surrogate.load_backend("good") is surrogate.load_backend("good")
 
 
+def test_what_a_backend_captures_while_it_loads_is_no_excuse_for_an_override_that_captures_nothing(install):
+    text = GOOD.format(name="good").replace("    return Good() if", "    return tried(Good()) if")
+    text += """
+def tried(backend):
+    backend.transforms = frozenset({"compile"})
+    with surrogate.override(backend, {"sign": "identity"}):
+        backend.state().captured("sign")
+    return backend
+"""
+    install("good", text)
+    with pytest.warns(surrogate.NothingCapturedWarning):
+        with surrogate.override("good", {"sign": "identity"}):
+            pass
+
+
 def test_an_unknown_backend_gets_a_suggestion(install):
     install("good", GOOD.format(name="good"))
     with pytest.raises(surrogate.UnknownBackendError, match="did you mean 'good'"):
