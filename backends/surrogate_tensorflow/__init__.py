@@ -43,6 +43,7 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> AbstractContextMana
     Raises:
         UnknownOpError: TensorFlow has no such op type; says which is meant.
         UnknownGradientError: nothing is registered under such a name.
+        SpecError: it is no mapping, or a gradient is not given by its name.
     """
     backend = surrogate.load_backend("tensorflow")
     assert isinstance(backend, TensorFlowBackend)

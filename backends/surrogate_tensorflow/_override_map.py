@@ -18,6 +18,8 @@ from surrogate_tensorflow._scope import Scope
 @contextmanager
 def override_map(scope: Scope, op_type_map: Mapping[str, str]) -> Iterator[None]:
     """See :func:`surrogate_tensorflow.gradient_override_map`."""
+    if not isinstance(op_type_map, Mapping):
+        raise surrogate.SpecError(f"an op_type_map is a dict like {{'Sign': 'Mine'}}, not {op_type_map!r}.")
     for op_type, name in op_type_map.items():
         _check_op_type(op_type)
         _check_registered(name)
@@ -37,6 +39,11 @@ def _check_op_type(op_type: str) -> None:
 
 
 def _check_registered(name: str) -> None:
+    if not isinstance(name, str):
+        raise surrogate.SpecError(
+            f"a gradient is given by the name it has in tf.RegisterGradient, not as {name!r}: "
+            "write @tf.RegisterGradient('Mine') above the function, and 'Mine' here."
+        )
     registry = _hooks.gradient_registry.native
     try:
         registry.lookup(name)

@@ -1,5 +1,7 @@
 """TensorFlow 1's gradient_override_map, alive again."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -84,6 +86,21 @@ def test_wins_over_rules_and_leaves_the_others_alone(x):
             np.testing.assert_array_equal(tensorflow_modes.outer(tf.sign, x), [2.0] * 4)
             np.testing.assert_array_equal(tensorflow_modes.outer(tf.round, x), [1.0] * 4)
     assert o.hits == {"sign": 0, "round": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("Sign", "is a dict like {'Sign': 'Mine'}, not 'Sign'"),
+        ([("Sign", "Doubled")], "is a dict like"),
+        ({"Sign": len}, "write @tf.RegisterGradient('Mine') above the function"),
+    ],
+    ids=["string", "list", "function"],
+)
+def test_what_is_no_map_of_names_is_refused(given, message):
+    with pytest.raises(surrogate.SpecError, match=re.escape(message)):
+        with gradient_override_map(given):
+            pass
 
 
 def test_any_op_type(x):
