@@ -72,8 +72,9 @@ class Parameter:
                 f"{owner}: {self.name} must be a number, not {value!r} ({type(value).__name__})."
             )
         number = as_float(value)
-        if not math.isfinite(number) or number not in self.range:
-            raise ParameterError(f"{owner}: {self.name} must be {self.range}, not {number:g}.")
+        wanted = self.range if math.isfinite(number) else _EVERYTHING
+        if not math.isfinite(number) or number not in wanted:
+            raise ParameterError(f"{owner}: {self.name} must be {wanted}, not {number:g}.")
         return number + 0.0  # one identity for both zeros: -0.0 == 0.0, but their digests would differ
 
 

@@ -196,7 +196,7 @@ def _check(gradient: Gradient, value: Any, kinds: str = "bf") -> np.ndarray[Any,
     if array.shape != _PROBE[0].shape:
         raise FormulaError(
             f"{gradient.id} returns shape {array.shape} for inputs of shape {_PROBE[0].shape}: "
-            "a gradient is elementwise."
+            "a gradient is elementwise" + (", and of several inputs a tuple." if type(value) is list else ".")
         )
     return array
 

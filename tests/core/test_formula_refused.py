@@ -55,6 +55,11 @@ def test_it_is_refused_and_what_follows_is_unharmed(function, message):
     assert surrogate.reference.vjp("sign", lambda xp, x: xp.abs(x) <= 1, [0.5, 3.0])[0].tolist() == [1, 0]
 
 
+def test_a_list_of_partials_is_refused_and_a_tuple_wanted():
+    with pytest.raises(surrogate.FormulaError, match="of several inputs a tuple"):
+        surrogate.gradient("mod", lambda xp, x, y: [1.0, 0.0])
+
+
 def test_a_partial_of_two_inputs_may_mix_them_at_one_point():
     def quotient(xp, x, y):
         return 1.0 / y, -x / xp.square(y)
@@ -72,7 +77,7 @@ def test_a_parameter_too_large_for_a_float_is_refused(value):
     formula = surrogate._registry.registry.formula("sign", "scaled")
     with pytest.raises(surrogate.ParameterError, match=r"must be finite, not -?inf"):
         surrogate._gradient.make(formula, {"k": value})
-    with pytest.raises(surrogate.ParameterError, match="must be above 0, not inf"):
+    with pytest.raises(surrogate.ParameterError, match="must be finite, not inf"):
         surrogate.gradient("sign", f"hardtanh(width={HUGE})")
 
 

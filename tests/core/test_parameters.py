@@ -68,3 +68,9 @@ def test_a_default_that_is_no_number_is_refused():
         @surrogate.register("sign")
         def wrong(xp, x, *, mode="soft"):
             return 1.0
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_number_that_is_not_finite_is_told_as_such(value):
+    with pytest.raises(surrogate.ParameterError, match="width must be finite, not"):
+        surrogate._registry.registry.formula("sign", "hardtanh").parameters["width"].check(value, "sign")
