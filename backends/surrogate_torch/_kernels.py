@@ -21,9 +21,9 @@ from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
 from surrogate_torch._plain import has_tangent, in_forward_mode
-from surrogate_torch._scope import NONE, Scope, flags, untouched
+from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, untouched
 from surrogate_torch._shield import OWN, inside_a_function
-from surrogate_torch._spellings import Spelling, tensor_slots
+from surrogate_torch._spellings import UNARY, Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
 
@@ -34,6 +34,7 @@ _grad_enabled = torch.is_grad_enabled
 _in_transform = torch._C._are_functorch_transforms_active
 _fwd_grad_enabled = torch._C._is_fwd_grad_enabled
 _below_autograd = torch._C._AutoDispatchBelowAutograd
+_modes = torch._C._len_torch_dispatch_stack
 
 
 def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
@@ -44,6 +45,8 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     def kernel(keys: Any, x: Any) -> Any:
         # _look_up and here() for most calls, written out: a small op's time is spent in this function
         state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
+        if state is not None and state.rules is NO_RULES and not _modes():  # is_idle(), written out
+            return native.call_boxed(keys, x)
         if state is not None:
             gradient = state.rules.get(op)
             if gradient is not None and inside_a_function(op, sys._getframe().f_back):
@@ -54,16 +57,16 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and _needs((x,)):
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
-                    state.captured(op)
+                    state.captured(op, kept=_tracing() is not None)
                     if _fused_chosen() and (within := _fused.bounds(gradient, x)):
                         return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
                     if not flags.below:
-                        state.captured(op)
+                        _count(state, op)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
-                    state.captured(op)
+                    _count(state, op)
         if uses and (state is None or state.rules):
             with untouched(uses):
                 return native.call_boxed(keys, x)
@@ -77,20 +80,23 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     overload = spelling.overload
     decimals = "decimals" in (argument.name for argument in overload._schema.arguments)
     pass_on = _PassOn(spelling.op, overload, native)
+    is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_idle():
+            return run(keys, args, kwargs)
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
             if needs := _needs(call.inputs):
                 refuse_sparse(call.op, call.inputs)
                 if not flags.below:
-                    state.captured(call.op)
+                    _count(state, call.op)
                 rule = gradient.at(kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
                 return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
             if flags.deferred:
-                state.captured(call.op)
+                _count(state, call.op)
         return pass_on(state, keys, args, kwargs)
 
     return kernel
@@ -100,8 +106,11 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of the overload that changes its first argument."""
     overload = spelling.inplace
     pass_on = _PassOn(spelling.op, overload, native)
+    is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_idle():
+            return run(keys, args, kwargs)
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
@@ -109,17 +118,20 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             if needs and args[0].is_floating_point():  # else there is an error to come
                 rule = gradient.at(kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
                 if is_simple(args[0], rule, call.inputs, needs):
-                    state.captured(call.op)
+                    _count(state, call.op)
                     boxed = pass_on.takes(args)
                     capture = Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs)
                     return SurrogateInplace.apply(capture, args[0])
                 # the op's input is about to be overwritten, and the rule may keep it
                 return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
             if flags.deferred:
-                state.captured(call.op)
+                _count(state, call.op)
         return pass_on(state, keys, args, kwargs)
 
-    return kernel
+    def of_one(keys: Any, x: Any) -> Any:
+        return native.call_boxed(keys, x) if is_idle() else kernel(keys, x)
+
+    return of_one if spelling in UNARY else kernel
 
 
 def front(overload: Any, native: Any) -> Kernel | None:
@@ -154,6 +166,11 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
     if _tracing() is not None:
         _guards.note(op, gradient, scope)
     return state, gradient
+
+
+def _count(state: State, op: str) -> None:
+    """Count a capture; what the compiler traces runs again without being seen."""
+    state.captured(op, kept=_tracing() is not None)
 
 
 def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:
@@ -194,15 +211,19 @@ class _PassOn:
 
     def takes(self, args: Sequence[Any]) -> bool:
         """Whether the arguments can be handed to a kernel as they are."""
-        return all(isinstance(args[slot], torch.Tensor) for slot in self._slots)
+        for slot in self._slots:  # noqa: SIM110 -- twice as fast as all() of a generator
+            if not isinstance(args[slot], torch.Tensor):
+                return False
+        return True
 
     def __call__(self, state: State | None, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self._uses and (state is None or state.rules):
             with untouched(self._uses):
-                return self._run(keys, args, kwargs)
-        return self._run(keys, args, kwargs)
+                return self.run(keys, args, kwargs)
+        return self.run(keys, args, kwargs)
 
-    def _run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call it."""
         if self.takes(args):
             return self._native.call_boxed(keys, *args, **kwargs)
         if _needs([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"

@@ -18,6 +18,10 @@ _graph_task = torch._C._current_graph_task_id
 _ENGINE = _engine_run_backward.__code__
 
 
+_modes = torch._C._len_torch_dispatch_stack
+
+#: No op has a rule.
+NO_RULES = RuleSet({})
 #: No op.
 NONE: frozenset[str] = frozenset()
 
@@ -96,6 +100,12 @@ class Scope:
         if _graph_task() == -1:
             return self.state()
         return self._in_backward(sys._getframe(1))
+
+    def is_idle(self) -> bool:
+        """Whether an op is native and there is nothing to look at: no rule, no backward pass, no compiler."""
+        return (
+            flags.native is NONE and _graph_task() == -1 and self.state().rules is NO_RULES and not _modes()
+        )
 
     def current(self) -> RuleSet:
         """The rules in force for the user's code that runs now; what a compiled frame's guard compares."""
