@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from surrogate._digest import digest
 from surrogate._gradient import Gradient
+from surrogate._untraced import untraced
 
 Scope = Literal["process", "context"]
 T = TypeVar("T")
@@ -226,6 +227,7 @@ class Store:
 
     # -- this context ------------------------------------------------------------------------
 
+    @untraced
     def push(self, layer: Layer, entry: Entry | None = None) -> Entry:
         """Put a layer on top of this context's stack, as this entry or a new one."""
         before, entry = self._local.get(), entry or Entry(layer)
@@ -242,6 +244,7 @@ class Store:
         local = self._local.get()
         return local is not None and entry in local.entries
 
+    @untraced
     def pop(self, entry: Entry) -> None:
         """Take an entry out of this context's stack, wherever it lies.
 
@@ -261,6 +264,7 @@ class Store:
         left = tuple(other for other in local.entries if other is not entry)
         self._set_local(_Local(local.base, left) if left or local.base is not None else None, local)
 
+    @untraced
     @contextmanager
     def exactly(self, state: State | None) -> Iterator[None]:
         """In this context use exactly these rules, whatever is in force around; None: no rules."""

@@ -17,6 +17,7 @@ from surrogate._gradient import Gradient
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
 from surrogate._spec import NATIVE
+from surrogate._untraced import untraced
 
 F = TypeVar("F", bound=Callable[..., Any])
 Rules = Mapping[str, Spec]
@@ -29,6 +30,7 @@ class Override:
         backend: name of the backend it belongs to.
     """
 
+    @untraced
     def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
         self._backend = load_backend(backend)
         self.backend = self._backend.name
@@ -83,6 +85,7 @@ class Override:
 class ProcessOverride(Override):
     """What :func:`surrogate.use` returns: in force in every thread until undone."""
 
+    @untraced
     def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
         super().__init__(backend, rules)
         try:
@@ -92,6 +95,7 @@ class ProcessOverride(Override):
             self._backend.store.uninstall(self._layer)  # interrupted here, nobody could undo it
             raise
 
+    @untraced
     def undo(self) -> None:
         """Go back to what is left without this override. Undoing twice does nothing."""
         self._undo(warn=True, stacklevel=3)
@@ -123,11 +127,13 @@ class ProcessOverride(Override):
             "surrogate.use(...) in the other process, or keep a surrogate.override(...), which can be."
         )
 
+    @untraced
     def __enter__(self) -> Self:
         if not self._alive:
             raise ScopeError("this override was undone; call surrogate.use(...) again.")
         return self
 
+    @untraced
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -141,6 +147,7 @@ class ScopedOverride(Override):
     is a new one of the same rules that is not entered.
     """
 
+    @untraced
     def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
         super().__init__(backend, rules)
         self._entered: list[Entry] = []
@@ -148,6 +155,7 @@ class ScopedOverride(Override):
     def __reduce__(self) -> tuple[type[Self], tuple[Backend, Rules]]:
         return type(self), (self._backend, self._asked)
 
+    @untraced
     def __enter__(self) -> Self:
         entry = Entry(self._layer)
         try:
@@ -158,6 +166,7 @@ class ScopedOverride(Override):
             raise
         return self
 
+    @untraced
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -196,6 +205,7 @@ class ScopedOverride(Override):
         return decorate(self._backend.store, self._layer, function)
 
 
+@untraced
 def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
     """Put gradients in force for the whole process, from here on, in every thread.
 
@@ -221,6 +231,7 @@ def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
     return ProcessOverride(backend, rules)
 
 
+@untraced
 def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverride:
     """Put gradients in force over a block or a function, in this thread or async task only.
 

@@ -36,7 +36,7 @@ class TorchBackend(Backend):
     xp = _namespace
 
     def __init__(self) -> None:
-        mark(self)
+        mark()
         self._lock = threading.Lock()
         self._installation: Installation | None = None
 

@@ -2,7 +2,7 @@
 
 An override that begins inside a compiled function makes the compiler step out there; the block then runs
 eagerly, under the override. A function compiled with ``fullgraph=True`` cannot step out: the compiler
-refuses it, with the text below. In what it stepped out of it still tries every Python function, and so it
+refuses it, in the core's words. In what it stepped out of it still tries every Python function, and so it
 would try our kernels, which are no code of a model.
 """
 
@@ -16,43 +16,17 @@ from typing import Any
 import torch
 
 import surrogate
-from surrogate import Backend
-
-_REASON = (
-    "a surrogate override begins or ends inside a compiled function. The rules are read when the compiler "
-    "traces, so put 'with surrogate.override(...)' around the call of the compiled function, or compile "
-    "without fullgraph=True"
-)
 
 
-def mark(backend: Backend) -> None:
-    """Tell the compiler not to trace the core's ``use`` and ``override``; once per process.
+def mark() -> None:
+    """Keep the compiler out of the core; once per process.
 
-    These attributes are what ``torch.compiler.disable`` sets; it is not called here because it would
-    import the compiler. They keep the compiler from tracing into a call; where it has stepped out, it would
-    still look at the functions that run, hence :func:`hide`.
+    The core itself says of ``use`` and ``override`` that they are not to be traced into. Where the compiler
+    has stepped out there, it would still look at the functions that run.
     """
     hide([_load_catalogue])
     _load_catalogue()
     hide(_core())
-    store = type(backend.store)
-    for function in (
-        surrogate.Override.__init__,
-        surrogate.ScopedOverride.__init__,
-        surrogate.ScopedOverride.__enter__,
-        surrogate.ScopedOverride.__exit__,
-        surrogate.ProcessOverride.__init__,
-        surrogate.ProcessOverride.__exit__,
-        surrogate.ProcessOverride.undo,
-        store.push,
-        store.pop,
-        store.exactly,
-    ):
-        function.__dict__.update(
-            _torchdynamo_disable=True,
-            _torchdynamo_disable_msg=_REASON,
-            _torchdynamo_disable_recursive=True,
-        )
 
 
 def _load_catalogue() -> None:

@@ -95,6 +95,20 @@ compiled = torch.compile(f, backend="aot_eager")
 assert [gradient(compiled), gradient(compiled)] == [[3.0] * 3] * 2
 """
 
+FIRST_INSIDE_A_FULL_GRAPH = """
+import surrogate
+for begin in (surrogate.override, surrogate.use):
+    def f(x):
+        with begin("torch", {"sign": "identity"}):
+            return torch.sign(x) * 3
+    try:
+        torch.compile(f, backend="aot_eager", fullgraph=True)(x)
+    except Exception as error:
+        assert "begins or ends inside a compiled function" in str(error), error
+    else:
+        raise AssertionError("compiled")
+"""
+
 THE_DEMO_IS_COMPILED = """
 import surrogate.demo.models.torch_model as demo
 import numpy as np
@@ -134,6 +148,7 @@ STORIES = {
     "scripted before": SCRIPTED_BEFORE,
     "checkpointed before": CHECKPOINTED_BEFORE,
     "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
+    "first override inside a full graph": FIRST_INSIDE_A_FULL_GRAPH,
     "the demo's model is compiled": THE_DEMO_IS_COMPILED,
     "the compiler is not loaded": COMPILER_NOT_LOADED,
     "a forked child": FORKED,
