@@ -149,6 +149,11 @@ class Entry:
         self.hits = sum(layer.hits.values())
 
 
+def _alive(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Without those that were left from another context."""
+    return tuple(entry for entry in entries if entry.alive)
+
+
 class _Local:
     """The context-local stack: entries over a base, which is the process-wide state if None."""
 
@@ -231,7 +236,7 @@ class Store:
     def push(self, layer: Layer, entry: Entry | None = None) -> Entry:
         """Put a layer on top of this context's stack, as this entry or a new one."""
         before, entry = self._local.get(), entry or Entry(layer)
-        base, entries = (None, ()) if before is None else (before.base, before.entries)
+        base, entries = (None, ()) if before is None else (before.base, _alive(before.entries))
         try:
             self._set_local(_Local(base, (*entries, entry)), before)
             return entry
@@ -261,7 +266,7 @@ class Store:
                     tuple(map(Entry, self._layers))
                 )  # a new state: resolve again
             return
-        left = tuple(other for other in local.entries if other is not entry)
+        left = tuple(other for other in _alive(local.entries) if other is not entry)
         self._set_local(_Local(local.base, left) if left or local.base is not None else None, local)
 
     @untraced

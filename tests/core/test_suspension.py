@@ -38,6 +38,18 @@ class TestGenerators:
         second.close()
         assert toy.here == {}
 
+    def test_one_that_another_thread_has_closed_leaves_nothing_local_behind(self, toy):
+        generator = suspended(toy)
+        next(generator)
+        thread = threading.Thread(target=generator.close)
+        thread.start()
+        thread.join()
+        with surrogate.override(toy, {"sign": "zero"}):
+            assert toy.here == {"sign": "zero"}
+        assert toy.applied[-1] == (None, "context")
+        with surrogate.use(toy, SIGN):
+            assert toy.here == SIGN
+
     def test_a_decorated_generator_is_inside_only_while_it_runs(self, toy):
         @surrogate.override(toy, SIGN)
         def steps():
