@@ -12,7 +12,7 @@ large      1e7 elements: forward and backward against that Function, the detach 
            tensor (what memory allows); bytes that are kept
 compiled   the same at 1e7 elements with torch.compile (inductor), against the compiled Function
 native     the ops with no rule in force, and other ops while an override is in force, against PyTorch's own
-           kernels, exchanged with ours in turns
+           kernels, exchanged with ours in turns; and the least that a kernel written in Python costs
 peers      the same gradients of snnTorch, SpikingJelly and Brevitas, where they are installed
 """
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -198,11 +199,13 @@ class Native:
         x, many, square = torch.randn(SMALL, requires_grad=True), torch.randn(1_000_000), torch.randn(64, 64)
         plain = x.detach()
         many.requires_grad_()
+        in_turn = itertools.cycle([torch.randn(1_000_000, requires_grad=True) for _ in range(24)])
         self.bursts: dict[str, tuple[Timed, int]] = {
             "small sign": (lambda: torch.sign(x), 20),
             "small clamp": (lambda: torch.clamp(x, -1, 1), 20),
             "small relu_": (lambda: torch.relu_(plain), 20),
-            "1e6 sign": (lambda: torch.sign(many), 2),
+            "1e6 sign": (lambda: torch.sign(many), 2),  # 4 MB: it may stay in the cache
+            "1e6 sign, one of 24": (lambda: torch.sign(next(in_turn)), 6),  # 96 MB
             "add": (lambda: torch.add(plain, plain), 20),
             "matmul": (lambda: torch.matmul(square, square), 20),
         }
@@ -232,18 +235,31 @@ def native(seconds: float, bench: Native) -> Iterator[Row]:
     for name in bench.bursts:
         yield f"imported, not used: {name}", "/ before the import", bench.ratio("imported", name, "before")
     installation = surrogate.load_backend("torch")._installation  # type: ignore[attr-defined]
+    installation.take_out()
+    kernel = torch.library.get_kernel(torch.ops.aten.sign.default, "AutogradCPU")
+
+    def pass_on(keys: Any, x: Any) -> Any:
+        """The least that a kernel in Python can be."""
+        return kernel.call_boxed(keys, x)
+
     end = time.perf_counter() + 8 * seconds
     while time.perf_counter() < end:
         installation.take_out()
         bench.burst("native")
+        least = torch.library.Library("aten", "IMPL")
+        least.impl("sign", pass_on, "Autograd", with_keyset=True)
+        bench.burst("least")
+        least._destroy()
         installation.put_in()
         bench.burst("no rule")
         with surrogate.override("torch", {"sign": "hardtanh"}):
             bench.burst("rule")
-    for name in ("small sign", "small clamp", "small relu_", "1e6 sign"):
+    for name in ("small sign", "small clamp", "small relu_", "1e6 sign", "1e6 sign, one of 24"):
         yield f"no rule in force: {name}", "/ native", bench.ratio("no rule", name, "native")
+    for name in ("small sign", "1e6 sign", "1e6 sign, one of 24"):
+        yield f"a kernel that only passes on: {name}", "/ native", bench.ratio("least", name, "native")
     for name in ("add", "matmul"):
-        yield f"override in force: {name}", "/ native", bench.ratio("rule", name, "native")
+        yield f"override in force: {name}", "/ no rule in force", bench.ratio("rule", name, "no rule")
 
 
 def peers(seconds: float) -> Iterator[Row]:
