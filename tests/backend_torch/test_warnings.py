@@ -14,13 +14,11 @@ def gradient(function):
 
 
 def test_what_ran_eagerly_before_is_no_excuse():
-    with surrogate.override("torch", {"sign": "identity"}):
-        assert gradient(torch.sign) == [1.0, 1.0]
+    rules = {"sign": "hardtanh(width=0.7185)"}  # of which no other test has made compiled code
+    with surrogate.override("torch", rules):
+        assert gradient(torch.sign) == [0.0, 1.0]
     for _ in range(2):
-        with (
-            pytest.warns(surrogate.NothingCapturedWarning),
-            surrogate.override("torch", {"sign": "identity"}),
-        ):
+        with pytest.warns(surrogate.NothingCapturedWarning), surrogate.override("torch", rules):
             pass  # the forward is outside
 
 
