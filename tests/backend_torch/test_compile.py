@@ -19,21 +19,6 @@ pytestmark = [
 X = torch.tensor([-2.0, -0.5, 0.5, 2.0])
 BACKENDS = ["eager", "aot_eager", "inductor"]
 QUICK = ["eager", "aot_eager"]
-RULES = {
-    "sign": "arctan",
-    "round": "sine",
-    "floor": "sine",
-    "ceil": "sine",
-    "trunc": "sine",
-    "mod": "sine",
-    "fmod": "exact",
-    "floor_divide": "identity",
-    "heaviside": "arctan",
-    "clip": "half",
-    "relu": "sigmoid",
-    "relu6": "identity",
-    "abs": "sign0",
-}
 
 
 def gradient(function, x=X):
@@ -59,6 +44,34 @@ def test_off_on_other_off_on_one_object(backend):
     found.append(gradient(compiled))
     off, window, through = [0.0] * 4, [0.0, 3.0, 3.0, 0.0], [3.0] * 4
     assert found == [off, window, through, off, window, off]
+
+
+KINDS = {
+    "of one": ("sign", "identity", torch.sign, [0.0] * 4, [3.0] * 4),
+    "in place": ("relu", "identity", lambda x: (x * 1).relu_(), [0.0, 0.0, 3.0, 3.0], [3.0] * 4),
+    "of several": (
+        "clip",
+        "leaky(leak=0.5)",
+        lambda x: x.clamp(-1, 1),
+        [0.0, 3.0, 3.0, 0.0],
+        [1.5, 3.0, 3.0, 1.5],
+    ),
+    "of a number": ("mod", lambda xp, x, y: (2.0, 0.0), lambda x: x % 0.75, [3.0] * 4, [6.0] * 4),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_compiled_with_no_rule_is_compiled_again(kind):
+    """Each kind of kernel has a short way where no rule is in force, but not past the compiler."""
+    op, spec, function, native, under = KINDS[kind]
+    with surrogate.override("torch", {"abs": "sign0"}):
+        gradient(torch.abs)  # our kernels are in place
+    compiled = torch.compile(lambda x: function(x) * 3, backend="aot_eager", fullgraph=True)
+    found = [gradient(compiled)]
+    with surrogate.override("torch", {op: spec}):
+        found.append(gradient(compiled))
+    found.append(gradient(compiled))
+    assert found == [native, under, native]
 
 
 def test_each_set_of_rules_is_compiled_once():
@@ -138,19 +151,19 @@ EVERY_OP = {
 
 
 @pytest.mark.parametrize("function", EVERY_OP.values(), ids=EVERY_OP)
-def test_every_op_as_in_eager(function):
-    with surrogate.override("torch", RULES):
+def test_every_op_as_in_eager(function, every_rule):
+    with surrogate.override("torch", every_rule):
         eager = gradient(lambda x: function(x) * 3)
         compiled = torch.compile(lambda x: function(x) * 3, backend="aot_eager", fullgraph=True)
         assert gradient(compiled) == eager
         assert torch.equal(compiled(X), function(X) * 3)
 
 
-def test_all_ops_in_one_inductor_graph():
+def test_all_ops_in_one_inductor_graph(every_rule):
     def everything(x):
         return sum(x * function(x) for name, function in EVERY_OP.items() if name != "ReLU")
 
-    with surrogate.override("torch", RULES):
+    with surrogate.override("torch", every_rule):
         eager = torch.tensor(gradient(everything))
         compiled = torch.tensor(gradient(torch.compile(everything, fullgraph=True)))
     torch.testing.assert_close(compiled, eager, rtol=1e-5, atol=1e-5)

@@ -96,6 +96,18 @@ def test_forward_mode_selects_too():
         assert forward_ad.unpack_dual(y).tangent.tolist() == [math.inf, 0.0]
 
 
+def test_forward_mode_inside_selects_too():
+    from torch.autograd import forward_ad
+
+    def slope(x, t):
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(torch.sign(forward_ad.make_dual(x, t))).tangent
+
+    x, t = torch.tensor([0.5, 2.0], requires_grad=True), torch.full((2,), math.inf)
+    with surrogate.override("torch", {"sign": "hardtanh"}):
+        assert torch.compile(slope, backend="aot_eager")(x, t).tolist() == [math.inf, 0.0]
+
+
 def test_compiled_autograd_of_an_eager_forward():
     x = numbers(X).requires_grad_()
     with surrogate.override("torch", {"sign": "hardtanh"}):
