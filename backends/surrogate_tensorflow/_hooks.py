@@ -124,3 +124,8 @@ HOOKS = tuple(value for value in list(globals().values()) if isinstance(value, H
 
 for _hook in HOOKS:
     _hook.find()
+
+
+def core_tape(tape: Any) -> Any:
+    """What a ``tf.GradientTape`` records on, as ``imperative_grad`` is given it; None before it records."""
+    return tape._tape

@@ -85,7 +85,9 @@ def _make_imperative_grad(backend: TensorFlowBackend) -> Any:
     older = _older_tapes()
 
     def imperative_grad(tape: Any, *args: Any, **kwargs: Any) -> Any:
-        mine = (owner is not None and owner._tape is tape for owner in (found() for found in older))
+        mine = (
+            owner is not None and _hooks.core_tape(owner) is tape for owner in (found() for found in older)
+        )
         return (without if any(mine) else native)(tape, *args, **kwargs)
 
     return imperative_grad if older else native

@@ -48,6 +48,7 @@ HOOKS = (
     Hook("torch._C._len_torch_dispatch_stack", "whether somebody looks at every op: then no blocks"),
     Hook("torch._C._dispatch_keys", "whether a tensor is nothing but numbers, with no wrapper around it"),
     Hook("torch._C.DispatchKeySet.raw_repr", "the keys of such a one"),
+    Hook("torch.Tensor._is_view", "whether an op may change the tensor in its own memory"),
     Hook("torch.ops.aten.is_non_overlapping_and_dense", "whether a tensor can be walked through as one line"),
     Hook("torch._subclasses.FakeTensor", "a compiler's stand-in for a tensor"),
     Hook("torch._subclasses.functional_tensor.FunctionalTensor", "another"),

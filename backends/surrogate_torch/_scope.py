@@ -15,10 +15,8 @@ from torch.autograd.graph import _engine_run_backward
 from surrogate import Backend, RuleSet, State
 
 _graph_task = torch._C._current_graph_task_id
-_ENGINE = _engine_run_backward.__code__
-
-
 _modes = torch._C._len_torch_dispatch_stack
+_ENGINE = _engine_run_backward.__code__
 
 #: No op has a rule.
 NO_RULES = RuleSet({})

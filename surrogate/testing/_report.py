@@ -185,13 +185,14 @@ def check_backend(
     for promise in promises or ():
         if promise not in PROMISES:
             raise surrogate.UnknownNameError(unknown("promise", promise, PROMISES))
+    planned = plan(loaded)
     chosen = [
         check
-        for check in plan(loaded)
+        for check in planned
         if (ops is None or not check.op or check.op in ops)
         and (promises is None or check.promise in promises)
     ]
-    reasons = match(declared(loaded, expected_failures or {}), plan(loaded), loaded.name)
+    reasons = match(declared(loaded, expected_failures or {}), planned, loaded.name)
     target = target or Target(loaded)
     begun, results = time.perf_counter(), []
     for number, check in enumerate(chosen):

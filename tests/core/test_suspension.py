@@ -41,9 +41,8 @@ class TestGenerators:
     def test_one_that_another_thread_has_closed_leaves_nothing_local_behind(self, toy):
         generator = suspended(toy)
         next(generator)
-        thread = threading.Thread(target=generator.close)
-        thread.start()
-        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(generator.close).result()
         with surrogate.override(toy, {"sign": "zero"}):
             assert toy.here == {"sign": "zero"}
         assert toy.applied[-1] == (None, "context")
@@ -91,9 +90,8 @@ class TestGenerators:
     def test_a_generator_closed_in_another_thread_is_switched_off_in_its_own(self, toy):
         generator = suspended(toy)
         next(generator)
-        thread = threading.Thread(target=generator.close)
-        thread.start()
-        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(generator.close).result()
         assert toy.here == {}
 
     def test_a_generator_collected_in_its_own_thread_leaves_nothing(self, toy):
