@@ -103,7 +103,8 @@ TWELVE = (
         "Nothing is silent",
         "An unknown op, gradient, parameter or backend is an error with the nearest name. A backend that "
         "cannot do an op raises when it is asked, and never returns zeros. A framework whose private hooks "
-        "are missing is refused when the backend loads. An override that captured nothing warns when it ends.",
+        "are missing is refused when the backend loads. An override that captured nothing warns when it "
+        "ends.",
         ("contract", "unsupported"),
     ),
 )
