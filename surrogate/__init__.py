@@ -32,6 +32,7 @@ from surrogate._errors import (
     UnknownNameError as UnknownNameError,
     UnknownOpError as UnknownOpError,
     UnknownParameterError as UnknownParameterError,
+    UnsupportedAuditError as UnsupportedAuditError,
     UnsupportedOpError as UnsupportedOpError,
 )
 from surrogate._gradient import Gradient as Gradient

@@ -6,9 +6,13 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from surrogate._active import RuleSet, Scope, State, Store
+from surrogate._errors import UnsupportedAuditError
+
+if TYPE_CHECKING:
+    from surrogate.auditing import Trace  # imported only by who audits
 
 Array = Any
 Function = Callable[..., Array]
@@ -84,6 +88,49 @@ class Backend(abc.ABC):
         """
         return self.store.exactly(state)
 
+    # -- for the audit -------------------------------------------------------------------------
+
+    def record(
+        self,
+        fn: Function,
+        args: Sequence[Any],
+        *,
+        loss: Function | None = None,
+        wrt: Any = None,
+        argnums: int | Sequence[int] = 0,
+        light: bool = False,
+    ) -> Trace:
+        """Run ``fn(*args)`` once, forward and backward, and return every call of an op with its numbers.
+
+        Optional: what :func:`surrogate.audit` stands on. The program is left as it was (random state,
+        buffers, variables, gradients, switches of the process), on any exception too. An error of the
+        program's own propagates; what was recorded until then is its attribute ``surrogate_trace``.
+
+        Args:
+            fn: a function or model of the framework.
+            args: its arguments.
+            loss: makes the loss of what ``fn`` returns. An output that is not one number is reduced by a
+                fixed random projection, never by a plain sum.
+            wrt: what the loss is differentiated by; the framework's own idea of it if None.
+            argnums: arguments to differentiate by, where the framework has no better idea.
+            light: keep no array alive that the program itself would let go.
+
+        Raises:
+            UnsupportedAuditError: this backend cannot.
+        """
+        raise UnsupportedAuditError(_no_audit(self, "record"))
+
+    def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
+        """Watch the program that runs in the block, and record the ``step``-th gradient that it asks for.
+
+        Optional: what the command ``surrogate audit`` stands on. ``caught`` gets the trace; it may raise
+        to stop the program, else the gradient is computed as if nobody had watched.
+
+        Raises:
+            UnsupportedAuditError: this backend cannot.
+        """
+        raise UnsupportedAuditError(_no_audit(self, "intercept"))
+
     # -- for the conformance kit ---------------------------------------------------------------
 
     @abc.abstractmethod
@@ -136,3 +183,7 @@ class Backend(abc.ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
+
+
+def _no_audit(backend: Backend, method: str) -> str:
+    return f"the backend {backend.name!r} cannot be audited: its class has no method {method!r}."

@@ -19,7 +19,8 @@
         ├── MissingFrameworkError (ImportError)       the framework is not installed; says the command
         ├── BrokenBackendError (RuntimeError)         the plugin itself fails; ``__cause__`` says why
         ├── IncompatibleFrameworkError (RuntimeError) a private hook of the framework is gone
-        └── UnsupportedOpError (NotImplementedError)  the backend cannot capture this op; says why
+        ├── UnsupportedOpError (NotImplementedError)  the backend cannot capture this op; says why
+        └── UnsupportedAuditError (NotImplementedError)  the backend cannot record a program
 
     SurrogateWarning (UserWarning)
     └── NothingCapturedWarning              an override ended and no op had passed through it
@@ -105,6 +106,10 @@ class IncompatibleFrameworkError(BackendError, RuntimeError):
 
 class UnsupportedOpError(BackendError, NotImplementedError):
     """The backend cannot capture this op."""
+
+
+class UnsupportedAuditError(BackendError, NotImplementedError):
+    """The backend cannot record a program, so it cannot be audited."""
 
 
 class SurrogateWarning(UserWarning):
