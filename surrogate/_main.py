@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 from surrogate._errors import MissingExtraError
@@ -11,7 +12,25 @@ from surrogate._namesake import overwritten
 
 
 def main() -> None:
-    """Run the command line and exit with its status."""
+    """Run the command line and exit with its status; Ctrl-C, also while something is imported, ends it."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit("Aborted!")
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what is left of the output here, where failing to can be told in one line."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to be flushed at exit
+        sys.exit(f"Error: cannot write the output: {error.strerror}.")
+
+
+def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import warnings
 from typing import Any, TextIO
 
@@ -18,6 +19,9 @@ from surrogate._errors import (
 from surrogate._suggest import unknown
 from surrogate.demo.runner import NoCompilerError
 
+#: What the system says of a place that cannot be written to.
+_UNWRITABLE = (errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.EPERM, errno.EROFS)
+
 #: Errors that say that an argument was wrong: exit status 2, as for click's own.
 _BAD_ARGUMENT = (UnknownNameError, SpecError, ParameterError, UnsupportedOpError, NoCompilerError)
 
@@ -27,6 +31,14 @@ class Failure(click.ClickException):
 
     def __init__(self, error: SurrogateError) -> None:
         super().__init__(str(error))
+
+
+class Unwritable(click.ClickException):
+    """A file, or the output itself, that cannot be written: the disk is full, or it is read-only."""
+
+    def __init__(self, error: OSError) -> None:
+        what = error.filename or "the output"
+        super().__init__(f"cannot write {what}: {error.strerror or error}.")
 
 
 class BadArgument(Failure):
@@ -55,6 +67,10 @@ class Group(click.Group):
             except SurrogateError as error:
                 kind = BadArgument if isinstance(error, _BAD_ARGUMENT) else Failure
                 raise kind(error) from error
+            except OSError as error:
+                if error.errno not in _UNWRITABLE:
+                    raise
+                raise Unwritable(error) from error
 
 
 def _show_warning(

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from surrogate._plugins import BACKENDS, PACKS, Found, found
+from surrogate.cli import _cache
 
 _TIMEOUT = 300.0
 
@@ -55,20 +56,32 @@ class Inspection:
         return asdict(self)
 
 
-def inspect_all(groups: Sequence[str] = (BACKENDS, PACKS)) -> list[Inspection]:
-    """Inspect every plugin of the given entry-point groups, in order of name."""
+def inspect_all(groups: Sequence[str] = (BACKENDS, PACKS), *, remembered: bool = False) -> list[Inspection]:
+    """Inspect every plugin of the given entry-point groups, in order of name.
+
+    Args:
+        groups: entry-point groups.
+        remembered: whether what was found before will do, for plugins that have not changed since.
+    """
     plugins = [plugin for group in groups for _, plugin in sorted(found(group).items())]
+    known = {plugin: _cache.recall(plugin) for plugin in plugins if remembered and not plugin.disabled}
+    missing = [plugin for plugin in plugins if known.get(plugin) is None]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(inspect, plugins))
+        fresh = dict(zip(missing, pool.map(_outcome, missing), strict=True))
+    if fresh:
+        _cache.remember({plugin: outcome for plugin, outcome in fresh.items() if not plugin.disabled})
+    return [_inspection(plugin, known.get(plugin) or fresh[plugin]) for plugin in plugins]
 
 
-def inspect(plugin: Found) -> Inspection:
+def _inspection(plugin: Found, outcome: dict[str, Any]) -> Inspection:
+    return Inspection(plugin.name, plugin.group, plugin.distribution, plugin.version, **outcome)
+
+
+def _outcome(plugin: Found) -> dict[str, Any]:
     """Load one plugin in a process of its own."""
     if plugin.disabled:
-        outcome: dict[str, Any] = {"state": "disabled", "reason": "by SURROGATE_DISABLED_PLUGINS"}
-    else:
-        outcome = _run(plugin.group, plugin.name)
-    return Inspection(plugin.name, plugin.group, plugin.distribution, plugin.version, **outcome)
+        return {"state": "disabled", "reason": "by SURROGATE_DISABLED_PLUGINS"}
+    return _run(plugin.group, plugin.name)
 
 
 def rivals(groups: Sequence[str] = (BACKENDS, PACKS)) -> list[str]:

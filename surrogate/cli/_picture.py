@@ -17,7 +17,8 @@ def check_file(path: Path, *, extra: str, purpose: str) -> None:
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        click.BadParameter: its folder does not exist, or matplotlib does not know its format.
+        click.BadParameter: its folder does not exist or cannot be written, or matplotlib does not know its
+            format.
     """
     canvas = extra_module("matplotlib.backend_bases", extra=extra, purpose=purpose).FigureCanvasBase
     if not path.parent.is_dir():
@@ -25,3 +26,16 @@ def check_file(path: Path, *, extra: str, purpose: str) -> None:
     if path.suffix[1:].lower() not in canvas.filetypes:
         known = ", ".join(sorted(canvas.filetypes))
         raise click.BadParameter(f"{str(path)!r} must end in one of: {known}.")
+    _try_to_write(path)
+
+
+def _try_to_write(path: Path) -> None:
+    """Open the file as it will be opened later: permissions alone do not tell, as on a read-only disk."""
+    existed = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise click.BadParameter(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+    if not existed:
+        path.unlink()

@@ -17,7 +17,7 @@ from surrogate.cli._console import print_json, progress
 _LINES = 60
 
 
-@click.command()
+@click.command(short_help="Check a backend against the reference.")
 @click.argument("backend")
 @click.option("--op", "ops", multiple=True, help="Only checks of this op; may be repeated.")
 @click.option("--promise", "promises", multiple=True, help="Only this promise, as vjp; may be repeated.")

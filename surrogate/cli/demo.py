@@ -18,7 +18,7 @@ from surrogate.cli._rules import read_rules
 from surrogate.demo.runner import Report, run
 
 
-@click.command()
+@click.command(short_help="Train one network twice: native, and under an override.")
 @click.option("--backend", default="autograd", show_default=True, help="Whose framework to train with.")
 @click.option(
     "--rules",
@@ -71,17 +71,19 @@ def demo(
             bars.update(tasks[name], advance=1, accuracy=accuracy)
 
         report = run(backend, rules, epochs=epochs, seed=seed, compiled=compiled, on_epoch=on_epoch)
-    if output is not None:
-        from surrogate.demo.picture import save
-
-        save(report, output)
     if as_json:
         print_json({**report.plain(), "picture": None if output is None else str(output)})
     else:
-        _print(report, output, results())
+        _print(report, results())
+    if output is not None:  # last: what was trained is told even where the picture cannot be written
+        from surrogate.demo.picture import save
+
+        save(report, output)
+        if not as_json:
+            results().print(f"The picture is in {escape(str(output))}.", soft_wrap=True)
 
 
-def _print(report: Report, output: Path | None, console: Console) -> None:
+def _print(report: Report, console: Console) -> None:
     table = Table(title=f"Handwritten digits with {report.framework} {report.version}", title_justify="left")
     table.add_column("training")
     for heading in ("test accuracy", "weights that got a gradient", "seconds"):
@@ -97,5 +99,3 @@ def _print(report: Report, output: Path | None, console: Console) -> None:
         console.print(
             f"The network has no {escape(', '.join(unmet))}: what was asked for it changed nothing."
         )
-    if output is not None:
-        console.print(f"The picture is in {escape(str(output))}.")

@@ -19,7 +19,7 @@ from surrogate.cli._inspection import Inspection, inspect_all, rivals
 _STYLES = {"loads": "green", "broken": "bold red", "incompatible": "bold red"}
 
 
-@click.command()
+@click.command(short_help="Load every installed plugin and say what is wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--hooks", is_flag=True, help="Also list the private hooks that each backend has probed.")
 def doctor(as_json: bool, hooks: bool) -> None:

@@ -11,7 +11,7 @@ from surrogate.cli._picture import FILE, check_file
 from surrogate.cli._target import split
 
 
-@click.command()
+@click.command(short_help="Draw the gradients of an op into a file.")
 @click.argument("op", required=False)
 @click.option("--all", "every", is_flag=True, help="Every op, on one page.")
 @click.option(

@@ -53,14 +53,15 @@ class Plugins:
             (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
             (self.folder / f"{module}.py").write_text(code)
 
-    def python(self, *args):
+    def python(self, *args, **kwargs):
         """Run Python with the folder on its path; our own heavy backends are disabled."""
-        env = dict(os.environ, PYTHONPATH=str(self.folder))
+        path = filter(None, [str(self.folder), os.environ.get("PYTHONPATH")])
+        env = dict(os.environ, PYTHONPATH=os.pathsep.join(path))
         env["SURROGATE_DISABLED_PLUGINS"] = "jax,tensorflow,torch"
-        return subprocess.run(
-            [sys.executable, *args], capture_output=True, text=True, env=env, cwd=self.folder, check=False
-        )
+        env["XDG_CACHE_HOME"] = str(self.folder.parent / "cache")
+        given = {"capture_output": True, "text": True, "cwd": self.folder, "check": False, "env": env}
+        return subprocess.run([sys.executable, *args], **(given | kwargs))
 
-    def surrogate(self, *args):
+    def surrogate(self, *args, **kwargs):
         """Run the command ``surrogate``."""
-        return self.python("-m", "surrogate._main", *args)
+        return self.python("-m", "surrogate._main", *args, **kwargs)

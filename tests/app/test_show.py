@@ -100,3 +100,42 @@ def test_a_chart_labels_its_axes():
 def test_a_constant_zero_is_drawn_on_the_axis():
     lines = chart(np.array([-1.0, 1.0]), np.array([0.0, 0.0]), width=2, height=2)
     assert lines[:2] == ["1 ┤⠀⠀", "0 ┤⣀⣀"]
+
+
+def test_show_gives_json(run):
+    data = json.loads(run("show", "sign:hardtanh(width=2)", "--json").stdout)
+    assert data["id"] == "sign:hardtanh(width=2.0)"
+    assert data["parameters"] == {"width": 2.0}
+    assert data["facts"]["mass"] == "4"
+    x, derivative = (np.array(data["curve"][name]) for name in ("x", "derivative"))
+    assert (derivative == (np.abs(x) <= 2)).all()
+    assert 0 < derivative.sum() < x.size
+
+
+def test_show_gives_json_of_an_op(run):
+    data = json.loads(run("show", "sign", "--json").stdout)
+    assert (data["inputs"], data["default"]) == (["x"], "hardtanh")
+    assert list(data["gradients"]) == surrogate.gradients("sign")
+
+
+def test_a_chart_in_ascii_is_exact_to_the_character():
+    lines = chart(np.array([0.0, 1.0]), np.array([0.0, 2.0]), width=9, height=3, braille=False)
+    assert lines == ["2 |      ***", "  |   ***   ", "0 |***      ", "   0  0.5  1"]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+@pytest.mark.parametrize("command", [["list"], ["show", "sign:tanh"], ["--help"]], ids=" ".join)
+def test_nothing_is_cut_or_wider_than_the_terminal(run, monkeypatch, columns, command):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERMINAL_WIDTH", str(columns))
+    output = run(*command).stdout
+    assert "…" not in output
+    assert "..." not in output.replace("COMMAND [ARGS]...", "")
+    assert all(len(line) <= columns for line in output.splitlines() if line.lstrip()[:1] in tuple("┃│┤┏"))
+
+
+@pytest.mark.parametrize("command", [["list", "sign"], ["show", "sign:tanh"]], ids=" ".join)
+def test_no_colour_is_written_where_none_is_wanted(plugins, monkeypatch, command):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if it were a terminal
+    assert "\x1b[3" not in plugins.surrogate(*command).stdout
