@@ -42,3 +42,20 @@ def test_ci_run_names_environments_of_tox(environments, root):
     script = (root / ".ci" / "run").read_text()
     named = ",".join(re.findall(r"^usual\+?=(.*)$", script, re.MULTILINE)).split(",")
     assert set(filter(None, named)) <= set(environments)
+
+
+def test_the_nightly_workflow_takes_the_newest_of_every_framework(root):
+    workflow = yaml.safe_load((root / ".github" / "workflows" / "nightly.yml").read_text())
+    names = workflow["jobs"]["newest"]["strategy"]["matrix"]["framework"]
+    assert sorted(names) == sorted(path.name.partition("_")[2] for path in (root / "backends").iterdir())
+    command = [sys.executable, "-m", "tox", "config", "-c", str(root / "tox.ini"), "-k", "constraints", "-e"]
+    shown = subprocess.check_output([*command, ",".join(f"{n}-newest" for n in names)], text=True, cwd=root)
+    assert re.findall(r"constraints = ?(.*)", shown) == [""] * len(names)
+
+
+def test_the_pre_commit_hooks_have_the_pinned_versions(root):
+    pinned = set((root / "constraints" / "newest.txt").read_text().splitlines())
+    config = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repo in config["repos"] for hook in repo["hooks"]]
+    wanted = {name for hook in hooks for name in hook["additional_dependencies"] if "==" in name}
+    assert wanted <= pinned
