@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from surrogate import reference as reference
-from surrogate._active import RuleSet as RuleSet, State as State
 from surrogate._backend import Backend as Backend
+from surrogate._captures import Captured as Captured, Captures as Captures
 from surrogate._errors import (
     BackendError as BackendError,
     BrokenBackendError as BrokenBackendError,
@@ -32,6 +32,7 @@ from surrogate._errors import (
     UnknownNameError as UnknownNameError,
     UnknownOpError as UnknownOpError,
     UnknownParameterError as UnknownParameterError,
+    UnmetPlaceWarning as UnmetPlaceWarning,
     UnsupportedAuditError as UnsupportedAuditError,
     UnsupportedOpError as UnsupportedOpError,
 )
@@ -55,6 +56,7 @@ from surrogate._parameters import (
     Range as Range,
 )
 from surrogate._partial import Kind as Kind, Window as Window, window as window
+from surrogate._places import Site as Site
 from surrogate._plugins import (
     backends as backends,
     load_backend as load_backend,
@@ -62,6 +64,8 @@ from surrogate._plugins import (
 )
 from surrogate._registry import gradient as gradient, register as register
 from surrogate._rule import Rule as Rule
+from surrogate._ruleset import RuleSet as RuleSet
+from surrogate._state import State as State
 from surrogate._sum import broadcast_axes as broadcast_axes
 
 __all__ = sorted(

@@ -9,149 +9,29 @@ from __future__ import annotations
 
 import contextvars
 import threading
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from operator import attrgetter
+from types import FrameType
 from typing import Any, Literal, TypeVar
 
-from surrogate._digest import digest
-from surrogate._gradient import Gradient
+from surrogate._places import Callers, Site
+from surrogate._ruleset import RuleSet
+from surrogate._state import Entry, Layer, State
 from surrogate._untraced import untraced
 
 Scope = Literal["process", "context"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: How many captured gradients are remembered: a new function in every step must not fill the memory.
-_REMEMBERED = 4096
-
-_interned: weakref.WeakValueDictionary[frozenset[tuple[str, Gradient]], RuleSet] = (
-    weakref.WeakValueDictionary()
-)
-_lock = threading.RLock()  # reentrant: collecting garbage inside may run anything
-
-
-class RuleSet(Mapping[str, Gradient]):
-    """The rules in force at one place: op name -> gradient. Immutable, hashable and interned.
-
-    Equal rule sets are the identical object while one is alive, so a compiler's guard may compare
-    with ``is``; :attr:`digest` is for caches that outlive the process.
-    """
-
-    __slots__ = ("__dict__", "__weakref__", "_rules")
-
-    _rules: dict[str, Gradient]
-
-    def __new__(cls, rules: Mapping[str, Gradient]) -> RuleSet:
-        key = frozenset(rules.items())
-        found = _interned.get(key)
-        if found is not None:
-            return found
-        made = super().__new__(cls)
-        made._rules = dict(rules)
-        with _lock:  # two threads may make equal ones at the same moment
-            return _interned.setdefault(key, made)
-
-    @cached_property
-    def digest(self) -> str:
-        """Hex text that is equal in every process for equal rules; empty when there are none."""
-        if not self._rules:
-            return ""
-        text = repr(sorted((op, gradient.digest) for op, gradient in self._rules.items()))
-        return digest(text)
-
-    def get(self, op: str, default: Gradient | None = None) -> Gradient | None:  # type: ignore[override]
-        """The gradient of an op, or ``default``. The fast path of every backend."""
-        return self._rules.get(op, default)
-
-    def __getitem__(self, op: str) -> Gradient:
-        return self._rules[op]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rules)
-
-    def __len__(self) -> int:
-        return len(self._rules)
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Mapping) and self._rules == dict(other))
-
-    def __reduce__(self) -> tuple[type[RuleSet], tuple[dict[str, Gradient]]]:
-        return RuleSet, (self._rules,)
-
-    def __repr__(self) -> str:
-        return f"RuleSet({ {op: gradient.spec for op, gradient in self._rules.items()} })"
-
-
-class Layer:
-    """What one override asks for: a gradient or None (native) by op, and how often it was captured."""
-
-    __slots__ = ("hits", "rules")
-
-    def __init__(self, rules: Mapping[str, Gradient | None]) -> None:
-        self.rules = rules
-        self.hits = {op: 0 for op, gradient in rules.items() if gradient is not None}
-
-
-class State:
-    """The rules in force at one place, and which layer each came from. Immutable.
-
-    Attributes:
-        rules: the rules in force.
-    """
-
-    __slots__ = ("_owners", "_store", "rules")
-
-    def __init__(self, store: Store, owners: Mapping[str, Layer]) -> None:
-        self._store = store
-        self._owners = dict(owners)
-        self.rules = RuleSet({op: g for op, layer in owners.items() if (g := layer.rules[op]) is not None})
-
-    def captured(self, op: str, *, kept: bool = True) -> None:
-        """Count one capture of ``op`` under these rules.
-
-        Args:
-            op: the op's name.
-            kept: whether what was captured may run again without being seen, as what a compiler traces.
-                An override of the same gradient then never warns that it captured nothing.
-        """
-        layer = self._owners[op]
-        with self._store.lock:
-            layer.hits[op] += 1
-            if not kept:
-                return
-            if len(self._store.seen) >= _REMEMBERED:
-                self._store.seen.clear()
-            self._store.seen.add((op, self.rules[op].digest))
-
-    def _under(self, layers: tuple[Entry, ...]) -> State:
-        owners = dict(self._owners)
-        for entry in layers:
-            if entry.alive:
-                owners.update(dict.fromkeys(entry.layer.rules, entry.layer))
-        return State(self._store, owners)
-
-
-class Entry:
-    """One entering of a layer, in a thread; ``alive`` until left. ``hits`` is how many it had before."""
-
-    __slots__ = ("alive", "hits", "layer", "thread")
-
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        self.thread = threading.get_ident()
-        self.alive = True
-        self.hits = sum(layer.hits.values())
-
 
 def _alive(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     """Without those that were left from another context."""
     return tuple(entry for entry in entries if entry.alive)
+
+
+def _under(state: State, entries: tuple[Entry, ...]) -> State:
+    return state.under(tuple(entry.layer for entry in entries if entry.alive))
 
 
 class _Local:
@@ -169,7 +49,7 @@ class _Local:
         memo = self.memo
         if memo is not None and memo[0] is process:
             return memo[1]
-        state = (self.base or process)._under(self.entries)
+        state = _under(self.base or process, self.entries)
         self.memo = (process, state)
         return state
 
@@ -180,11 +60,25 @@ class Store:
     Args:
         apply: called after every change with the rules now in force in the scope that changed;
             ``None`` says that nothing context-local is left. If it raises, the change is taken back.
+        callers: tells the user's code from the framework's.
+        module_path: the name of the module of a model that a frame runs.
+
+    Attributes:
+        seen: op and digest of gradients that compiled code may carry unseen.
+        met: dotted names of code that called an op where an override has places.
     """
 
-    def __init__(self, apply: Callable[[RuleSet | None, Scope], None]) -> None:
+    def __init__(
+        self,
+        apply: Callable[[RuleSet | None, Scope], None],
+        callers: Callers | None = None,
+        module_path: Callable[[FrameType], str] = lambda frame: "",
+    ) -> None:
         self.lock = threading.RLock()
         self.seen: set[tuple[str, str]] = set()
+        self.met: set[str] = set()
+        self.callers = callers or Callers(("surrogate",))
+        self._module_path = module_path
         self._apply = apply
         self._layers: tuple[Layer, ...] = ()
         self._process = State(self, {})
@@ -199,6 +93,16 @@ class Store:
         """What is in force here and now."""
         local = self._local.get()
         return self._process if local is None else local.resolve(self._process)
+
+    def site(self, frame: FrameType | Site) -> Site:
+        """The place in the user's code that a frame was called from."""
+        if isinstance(frame, Site):
+            return frame
+        found = self.callers.user_frame(frame)
+        if found is None:
+            return Site("", 0, "")
+        name, path = self.callers.name(found), self._module_path(frame)
+        return Site(found.f_code.co_filename, found.f_lineno, name, path)
 
     def is_foreign(self) -> bool:
         """Whether what is in force here came with a copy of another thread's context.
@@ -222,7 +126,7 @@ class Store:
         with self.lock:
             before = self._layers, self._process
             self._layers = change(self._layers)
-            self._process = self._nothing._under(tuple(map(Entry, self._layers)))
+            self._process = self._nothing.under(self._layers)
             try:
                 self._apply(self._process.rules, "process")
             except BaseException:
@@ -262,9 +166,7 @@ class Store:
         if local is None or not self.holds(entry):
             with self.lock:
                 entry.alive = False
-                self._process = self._nothing._under(
-                    tuple(map(Entry, self._layers))
-                )  # a new state: resolve again
+                self._process = self._nothing.under(self._layers)  # a new state: resolve again
             return
         left = tuple(other for other in _alive(local.entries) if other is not entry)
         self._set_local(_Local(local.base, left) if left or local.base is not None else None, local)

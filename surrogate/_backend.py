@@ -6,10 +6,14 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from surrogate._active import RuleSet, Scope, State, Store
+from surrogate._active import Scope, Store
 from surrogate._errors import UnsupportedAuditError
+from surrogate._places import Callers
+from surrogate._ruleset import RuleSet
+from surrogate._state import State
 
 if TYPE_CHECKING:
     from surrogate.auditing import Trace  # imported only by who audits
@@ -39,6 +43,9 @@ class Backend(abc.ABC):
         subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
         expected_failures: checks of the conformance kit, by id (``vjp[sign:hardtanh-float32-jit]``) or
             glob (``vjp[mod:*]``) -> why the framework cannot keep them. They must then fail.
+        packages: import names of packages, beside the framework's own, whose code is not the user's: an op
+            that is called there is judged by who called them.
+        places: whether it asks :meth:`State.rule` about every op, so that ``within=`` and ``outside=`` hold.
         xp: the namespace that formulas are evaluated over.
     """
 
@@ -51,6 +58,8 @@ class Backend(abc.ABC):
     dtypes: tuple[str, ...] = ("float32", "float64")
     subnormals: bool = True
     expected_failures: Mapping[str, str] = {}
+    packages: tuple[str, ...] = ()
+    places: bool = False
     xp: Any
 
     # -- obeying -------------------------------------------------------------------------------
@@ -75,10 +84,23 @@ class Backend(abc.ABC):
     @cached_property
     def store(self) -> Store:
         """The overrides of this backend that are alive; kept by the core."""
-        return Store(self.apply)
+        return Store(self.apply, self.callers, self.module_path)
+
+    @cached_property
+    def callers(self) -> Callers:
+        """Tells the user's code on the stack from the framework's and ours."""
+        own = type(self).__module__.partition(".")[0]
+        return Callers({self.framework, *self.packages, "numpy", "surrogate", own} - {"__main__"})
+
+    def module_path(self, frame: FrameType) -> str:
+        """The name of the module of a model whose forward this frame, or one around it, runs; or empty.
+
+        For ``override(..., trace=True)``, which shows it.
+        """
+        return ""
 
     def state(self) -> State:
-        """What is in force here and now: ``state().rules.get(op)``, ``state().captured(op)``."""
+        """What is in force here and now: ``state().rule(op)``, ``state().captured(op)``."""
         return self.store.state()
 
     def exactly(self, state: State | None) -> AbstractContextManager[None]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from surrogate._active import Layer, Store
+from surrogate._active import Store
 from surrogate._errors import SpecError
+from surrogate._state import Layer
 
 F = TypeVar("F", bound=Callable[..., Any])
 

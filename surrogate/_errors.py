@@ -23,7 +23,8 @@
         └── UnsupportedAuditError (NotImplementedError)  the backend cannot record a program
 
     SurrogateWarning (UserWarning)
-    └── NothingCapturedWarning              an override ended and no op had passed through it
+    ├── NothingCapturedWarning              an override ended and no op had passed through it
+    └── UnmetPlaceWarning                   an override ended and code that it names was never met
 """
 
 from __future__ import annotations
@@ -118,3 +119,7 @@ class SurrogateWarning(UserWarning):
 
 class NothingCapturedWarning(SurrogateWarning):
     """An override ended without having captured a single op."""
+
+
+class UnmetPlaceWarning(SurrogateWarning):
+    """A name in ``within=`` or ``outside=`` is of no code that called one of the ops."""

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+import html
 import pickle
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
-from surrogate._active import Entry, Layer, RuleSet, to_its_end
+from surrogate._active import to_its_end
 from surrogate._backend import Backend
+from surrogate._captures import Captures
 from surrogate._decorate import decorate
-from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
+from surrogate._errors import ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
+from surrogate._places import Places, read_places
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
+from surrogate._ruleset import RuleSet
 from surrogate._spec import NATIVE
+from surrogate._state import Entry, Layer
 from surrogate._untraced import untraced
+from surrogate._unused import warn_if_unmet, warn_if_unused
 
 F = TypeVar("F", bound=Callable[..., Any])
 Rules = Mapping[str, Spec]
+#: Code by its dotted name, or as the module, class or function itself; or several.
+Where = Any
 
 
 class Override:
@@ -31,10 +39,19 @@ class Override:
     """
 
     @untraced
-    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
+    def __init__(
+        self,
+        backend: str | Backend,
+        rules: Rules | None = None,
+        *,
+        within: Where | None = None,
+        outside: Where | None = None,
+        trace: bool = False,
+    ) -> None:
         self._backend = load_backend(backend)
         self.backend = self._backend.name
-        self._layer = Layer(_resolve(self._backend, rules))
+        places = _judged(self._backend, read_places(within, outside))
+        self._layer = Layer(_resolve(self._backend, rules), places, bool(trace))
 
     @property
     def rules(self) -> Mapping[str, Gradient]:
@@ -50,44 +67,58 @@ class Override:
         with self._backend.store.lock:
             return Counter(self._layer.hits)
 
+    @property
+    def captures(self) -> Captures:
+        """Where its ops were captured, and what of them was not and why; filled under ``trace=True``.
+
+        A row has op, gradient, file, line, function, module path, count and why.
+        """
+        return self._layer.captures()
+
     def _warn_if_unused(self, stacklevel: int, before: int = 0) -> None:
-        """Warn if it has captured nothing since it had ``before`` hits."""
-        layer, store = self._layer, self._backend.store
-        if not layer.hits or sum(layer.hits.values()) > before:
-            return
-        cached = "compile" in self._backend.transforms
-        if cached and any((op, g.digest) in store.seen for op, g in self.rules.items()):
-            return  # a compiled function that already carries these gradients runs without us
-        names = ", ".join(sorted(layer.hits))
-        warnings.warn(
-            f"the override of {names} for {self.backend!r} captured nothing: no {names} ran "
-            "while a gradient was recorded. Check the op names (surrogate.ops()), and that forward "
-            "runs inside.",
-            NothingCapturedWarning,
-            stacklevel=stacklevel + 1,
-        )
+        """Warn if it has captured nothing since it had ``before`` hits, or names code that was never met."""
+        warn_if_unused(self._backend, self._layer, before, stacklevel + 1)
+        warn_if_unmet(self._backend, self._layer, stacklevel + 1)
 
     @property
     def _asked(self) -> dict[str, Spec]:
         """What it was made of: a gradient or ``"native"`` by op."""
         return {op: NATIVE if g is None else g for op, g in self._layer.rules.items()}
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        places = self._layer.places
+        named = {} if places is None else {"within": places.within, "outside": places.outside}
+        return {**{word: names for word, names in named.items() if names}, "trace": self._layer.trace}
+
     def __repr__(self) -> str:
         specs = {op: g.spec if isinstance(g, Gradient) else g for op, g in self._asked.items()}
-        return f"<{type(self).__name__} {self.backend} {specs}>"
+        places = f" {self._layer.places}" if self._layer.places else ""
+        return f"<{type(self).__name__} {self.backend} {specs}{places}>"
+
+    def __str__(self) -> str:
+        hits = ", ".join(f"{op} {count}" for op, count in self.hits.items()) or "nothing"
+        table = f"\n{self.captures}" if self._layer.trace else ""
+        return f"{self!r} captured: {hits}{table}"
+
+    def _repr_html_(self) -> str:
+        head = html.escape(str(self).partition("\n")[0])
+        return f"<p>{head}</p>{self.captures._repr_html_() if self._layer.trace else ''}"
 
     def __rich_repr__(self) -> Any:
         yield self.backend
         yield "rules", dict(self.rules)
         yield "hits", dict(self.hits)
+        if self._layer.trace:
+            yield "captures", list(self.captures)
 
 
 class ProcessOverride(Override):
     """What :func:`surrogate.use` returns: in force in every thread until undone."""
 
     @untraced
-    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
-        super().__init__(backend, rules)
+    def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
+        super().__init__(backend, rules, **options)
         try:
             self._backend.store.install(self._layer)
             self._alive = True
@@ -148,12 +179,12 @@ class ScopedOverride(Override):
     """
 
     @untraced
-    def __init__(self, backend: str | Backend, rules: Rules | None) -> None:
-        super().__init__(backend, rules)
+    def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
+        super().__init__(backend, rules, **options)
         self._entered: list[Entry] = []
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Backend, Rules]]:
-        return type(self), (self._backend, self._asked)
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Backend, Rules]]:
+        return functools.partial(type(self), **self._options), (self._backend, self._asked)
 
     @untraced
     def __enter__(self) -> Self:
@@ -206,7 +237,14 @@ class ScopedOverride(Override):
 
 
 @untraced
-def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
+def use(
+    backend: str | Backend,
+    rules: Rules | None = None,
+    *,
+    within: Where | None = None,
+    outside: Where | None = None,
+    trace: bool = False,
+) -> ProcessOverride:
     """Put gradients in force for the whole process, from here on, in every thread.
 
     Args:
@@ -214,10 +252,15 @@ def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
         rules: op -> spec (a string like ``"hardtanh(width=1.5)"``, a :class:`Gradient`, a function of
             the registered form, or ``"native"``: leave this op alone). Without it,
             :func:`surrogate.defaults`.
+        within: dotted names of the modules, packages, classes, functions or methods in whose code the rules
+            hold, as ``"mynet"`` or a list. An op is judged by the nearest code on the stack that is not the
+            framework's.
+        outside: the same, of code in which they do not hold: ``["kornia", "torch_sim.neighbors"]``.
+        trace: record where each op is captured, see ``captures``.
 
     Returns:
         A handle: ``undo()`` goes back, in any order; as a context manager it undoes at the end of the
-        block. It has ``rules`` and ``hits``.
+        block. It has ``rules``, ``hits`` and ``captures``; printing it tells where it caught.
 
     Raises:
         UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
@@ -228,11 +271,18 @@ def use(backend: str | Backend, rules: Rules | None = None) -> ProcessOverride:
 
     Whatever is raised, nothing was installed.
     """
-    return ProcessOverride(backend, rules)
+    return ProcessOverride(backend, rules, within=within, outside=outside, trace=trace)
 
 
 @untraced
-def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverride:
+def override(
+    backend: str | Backend,
+    rules: Rules | None = None,
+    *,
+    within: Where | None = None,
+    outside: Where | None = None,
+    trace: bool = False,
+) -> ScopedOverride:
     """Put gradients in force over a block or a function, in this thread or async task only.
 
     The gradient is decided when the op runs: a backward pass that runs after the block, or in another
@@ -242,19 +292,21 @@ def override(backend: str | Backend, rules: Rules | None = None) -> ScopedOverri
 
     Args:
         backend: as for :func:`surrogate.use`.
-        rules: as for :func:`surrogate.use`.
+        rules, within, outside, trace: as for :func:`surrogate.use`.
 
     Returns:
-        A context manager and decorator with ``rules`` and ``hits``. It is inert until entered.
+        A context manager and decorator with ``rules``, ``hits`` and ``captures``. It is inert until entered.
 
     Warns:
         NothingCapturedWarning: when a block ends and none of its ops was captured in it. Not where a
             compiled function of before may carry its gradients and run unseen, and not from a decorated
             function; ``hits`` tells op by op.
+        UnmetPlaceWarning: when a block ends and a name in ``within`` or ``outside`` is of no code that ever
+            called one of its ops.
 
     It raises what :func:`surrogate.use` raises, here and not when the block is entered.
     """
-    return ScopedOverride(backend, rules)
+    return ScopedOverride(backend, rules, within=within, outside=outside, trace=trace)
 
 
 def defaults(backend: str | Backend) -> dict[str, Gradient]:
@@ -275,6 +327,16 @@ def defaults(backend: str | Backend) -> dict[str, Gradient]:
 def active(backend: str | Backend) -> RuleSet:
     """The rules in force here and now, as op -> gradient."""
     return load_backend(backend).store.state().rules
+
+
+def _judged(backend: Backend, places: Places | None) -> Places | None:
+    """``places``, if the backend looks at them."""
+    if places is not None and not backend.places:
+        raise UnsupportedOpError(
+            f"the backend {backend.name!r} does not tell from where an op is called, so {places} would not "
+            "hold: leave it out, and override around the code that is meant."
+        )
+    return places
 
 
 def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | None]:

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import surrogate
-from surrogate._active import Layer
+from surrogate._state import Layer
 
 
 @pytest.fixture

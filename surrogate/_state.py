@@ -1,0 +1,185 @@
+"""What one override asks for, and what many of them come to at one place."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from surrogate._captures import Captured, Captures
+from surrogate._gradient import Gradient
+from surrogate._places import Places, Site
+from surrogate._ruleset import RuleSet
+
+if TYPE_CHECKING:
+    from surrogate._active import Store
+
+#: How many captured gradients are remembered: a new function in every step must not fill the memory.
+_REMEMBERED = 4096
+
+#: Where an op is called from: a frame (its own, or one that it called), or what a compiler says of it.
+Where = FrameType | Site | None
+
+
+class Layer:
+    """What one override asks for, and what came of it.
+
+    Args:
+        rules: a gradient or None (native) by op.
+        places: the code in which they hold; None for all.
+        trace: whether to record where ops are captured.
+
+    Attributes:
+        hits: op -> how often it was captured.
+        declined: op -> code that called it and is not among the places.
+        told: places of which a warning was given that no code was met there.
+    """
+
+    __slots__ = ("_sites", "declined", "hits", "places", "rules", "told", "trace")
+
+    def __init__(
+        self, rules: Mapping[str, Gradient | None], places: Places | None = None, trace: bool = False
+    ) -> None:
+        self.rules = rules
+        self.places = places
+        self.trace = trace
+        self.hits = {op: 0 for op, gradient in rules.items() if gradient is not None}
+        self.declined: dict[str, str] = {}
+        self.told: set[str] = set()
+        self._sites: dict[tuple[str, Site, str], int] = {}
+
+    def note(self, op: str, site: Site, why: str = "") -> None:
+        """Record what happened to an op at a place."""
+        key = op, site, why
+        self._sites[key] = self._sites.get(key, 0) + 1
+
+    def captures(self) -> Captures:
+        """All that was recorded."""
+        return Captures(
+            Captured(op, self._spec(op) if not why else "", *site, count=count, why=why)
+            for (op, site, why), count in list(self._sites.items())
+        )
+
+    def _spec(self, op: str) -> str:
+        gradient = self.rules[op]
+        return "" if gradient is None else gradient.spec
+
+
+class State:
+    """The rules in force at one place, and which layer each came from. Immutable.
+
+    Attributes:
+        rules: the rules in force.
+        traced: whether an override wants to know where ops are captured.
+    """
+
+    __slots__ = ("_first", "_layers", "_placed", "_store", "rules", "traced")
+
+    def __init__(self, store: Store, layers: Mapping[str, tuple[Layer, ...]]) -> None:
+        """``layers``: for each op those that may decide about it, from the top down; the last has no place,
+        if there is one without.
+        """
+        self._store = store
+        self._layers = dict(layers)
+        self._placed = {op for op, found in layers.items() if found[0].places is not None}
+        first = {
+            op: next(filter(None, (layer.rules[op] for layer in found)), None) for op, found in layers.items()
+        }
+        rules = {op: gradient for op, gradient in first.items() if gradient is not None}
+        choices = {
+            op: tuple((layer.places, layer.rules[op]) for layer in layers[op])
+            for op in self._placed & rules.keys()
+        }
+        self.rules = RuleSet(rules, choices)
+        self._first = rules.get
+        self.traced = any(layer.trace for found in layers.values() for layer in found)
+
+    def rule(self, op: str, frame: Where = None) -> Gradient | None:
+        """The gradient of a call of ``op``; None leaves it native.
+
+        Args:
+            op: the op's name.
+            frame: from where it is called; by default from the caller's frame. The nearest code that is
+                neither the framework's nor ours decides, where an override has places.
+        """
+        gradient = self._first(op)
+        if gradient is None or op not in self._placed:
+            return gradient
+        layer = self._deciding(op, frame or sys._getframe(1))
+        return None if layer is None else layer.rules[op]
+
+    def captured(self, op: str, *, kept: bool = True, frame: Where = None) -> None:
+        """Count one capture of ``op`` under these rules.
+
+        Args:
+            op: the op's name.
+            kept: whether what was captured may run again without being seen, as what a compiler traces.
+                An override of the same gradient then never warns that it captured nothing.
+            frame: as for :meth:`rule`.
+        """
+        layer = self._layers[op][0]
+        if op in self._placed:
+            layer = self._deciding(op, frame or sys._getframe(1)) or layer
+        if layer.trace:
+            layer.note(op, self._store.site(frame or sys._getframe(1)))
+        with self._store.lock:
+            layer.hits[op] += 1
+            gradient = layer.rules[op]
+            if not kept or gradient is None:
+                return
+            if len(self._store.seen) >= _REMEMBERED:
+                self._store.seen.clear()
+            self._store.seen.add((op, gradient.digest))
+
+    def missed(self, op: str, why: str, frame: Where = None) -> None:
+        """Tell that a call of ``op`` stays native although a rule of it may be in force.
+
+        Costs nothing where no override was made with ``trace=True``.
+
+        Args:
+            op: the op's name.
+            why: the reason, as in "no gradient is recorded".
+            frame: as for :meth:`rule`.
+        """
+        if not self.traced or op not in self._layers:
+            return
+        frame = frame or sys._getframe(1)
+        layer = self._deciding(op, frame) if op in self._placed else self._layers[op][0]
+        if layer is not None and layer.trace and layer.rules[op] is not None:
+            layer.note(op, self._store.site(frame), why)
+
+    def _deciding(self, op: str, frame: FrameType | Site) -> Layer | None:
+        """The layer that decides about a call from this place; None if no layer is about it."""
+        name = frame.name if isinstance(frame, Site) else self._store.callers.name(frame)
+        self._store.met.add(name)
+        for layer in self._layers[op]:
+            places = layer.places
+            if places is None or places.hold(name):
+                return layer
+            if op not in layer.declined:
+                layer.declined[op] = name
+            if layer.trace and layer.rules[op] is not None:
+                layer.note(op, self._store.site(frame), f"not {places}")
+        return None
+
+    def under(self, layers: tuple[Layer, ...]) -> State:
+        """This state with layers put on top, in order."""
+        found = dict(self._layers)
+        for layer in layers:
+            below = found if layer.places is not None else {}
+            found.update({op: (layer, *below.get(op, ())) for op in layer.rules})
+        return State(self._store, found)
+
+
+class Entry:
+    """One entering of a layer, in a thread; ``alive`` until left. ``hits`` is how many it had before."""
+
+    __slots__ = ("alive", "hits", "layer", "thread")
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.thread = threading.get_ident()
+        self.alive = True
+        self.hits = sum(layer.hits.values())
