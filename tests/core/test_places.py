@@ -239,9 +239,8 @@ def test_captures_tell_op_gradient_place_and_count_and_what_was_missed(placed, c
         code["kornia.filters"].quant(placed)
         placed.state().missed("sign", "no gradient is recorded")
         placed.state().missed("floor", "no rule of it is traced")
-    rows = {
-        (r.op, r.gradient, r.function.partition(".test_captures")[0], r.count, r.why) for r in block.captures
-    }
+    rows = {(r.op, r.gradient, r.function, r.count, r.why) for r in block.captures}
+    here = f"{__name__}.test_captures_tell_op_gradient_place_and_count_and_what_was_missed"
     assert rows == {
         ("round", "clipped(lo=-1.0, hi=1.0)", "mynet.quant", 3, ""),
         ("sign", "", here, 1, "no gradient is recorded"),
