@@ -11,13 +11,9 @@ import yaml
 @pytest.fixture(scope="module")
 def environments(root):
     """The environments that ``tox`` alone runs."""
-    command = [sys.executable, "-m", "tox", "list", "--no-desc", "-q", "-c", str(root / "tox.ini")]
+    command = [sys.executable, "-m", "tox", "list", "-d", "--no-desc", "-q", "-c", str(root / "tox.ini")]
     shown = subprocess.check_output(command, text=True, cwd=root)
-    return [
-        line
-        for line in shown.partition("additional environments")[0].splitlines()
-        if re.match(r"[a-z]", line)
-    ]
+    return [line for line in shown.splitlines() if re.match(r"[a-z]", line)]
 
 
 @pytest.fixture(scope="module")
