@@ -36,9 +36,21 @@ from surrogate._errors import (
     UnsupportedAuditError as UnsupportedAuditError,
     UnsupportedOpError as UnsupportedOpError,
 )
+from surrogate._function import FunctionGradient as FunctionGradient, Of as Of, of as of
+from surrogate._function_call import FunctionKit as FunctionKit, FunctionPull as FunctionPull
 from surrogate._gradient import Gradient as Gradient
 from surrogate._hookspecs import Definition as Definition, hookimpl as hookimpl, hookspec as hookspec
 from surrogate._listing import gradients as gradients, op as op, ops as ops, presets as presets
+from surrogate._native import (
+    NativeCall as NativeCall,
+    NativeFormula as NativeFormula,
+    Values as Values,
+)
+from surrogate._native_kit import (
+    NativeGradient as NativeGradient,
+    NativeKit as NativeKit,
+    register_native as register_native,
+)
 from surrogate._op import Op as Op
 from surrogate._override import (
     Override as Override,
@@ -67,6 +79,7 @@ from surrogate._rule import Rule as Rule
 from surrogate._ruleset import RuleSet as RuleSet
 from surrogate._state import State as State
 from surrogate._sum import broadcast_axes as broadcast_axes
+from surrogate._target import FunctionTarget as FunctionTarget
 
 __all__ = sorted(
     name

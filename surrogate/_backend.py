@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -11,6 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from surrogate._active import Scope, Store
 from surrogate._errors import UnsupportedAuditError
+from surrogate._function_call import FunctionKit, catch
+from surrogate._holds import Holds
+from surrogate._native_kit import NativeKit
 from surrogate._places import Callers
 from surrogate._ruleset import RuleSet
 from surrogate._state import State
@@ -47,6 +51,8 @@ class Backend(abc.ABC):
             that is called there is judged by who called them.
         places: whether it asks :meth:`State.rule` about every op, so that ``within=`` and ``outside=`` hold.
         xp: the namespace that formulas are evaluated over.
+        functions: how whole functions are overridden, None: it cannot.
+        natives: how the framework's own ops are overridden by their native names, None: it cannot.
     """
 
     name: str
@@ -61,6 +67,8 @@ class Backend(abc.ABC):
     packages: tuple[str, ...] = ()
     places: bool = False
     xp: Any
+    functions: FunctionKit | None = None
+    natives: NativeKit | None = None
 
     # -- obeying -------------------------------------------------------------------------------
 
@@ -84,7 +92,7 @@ class Backend(abc.ABC):
     @cached_property
     def store(self) -> Store:
         """The overrides of this backend that are alive; kept by the core."""
-        return Store(self.apply, self.callers, self.module_path)
+        return Store(self._obey, self.callers, self.module_path)
 
     @cached_property
     def callers(self) -> Callers:
@@ -98,6 +106,16 @@ class Backend(abc.ABC):
         For ``override(..., trace=True)``, which shows it.
         """
         return ""
+
+    def _obey(self, rules: RuleSet | None, scope: Scope) -> None:
+        self.apply(rules, scope)
+        if self.functions is not None:
+            self._holds.changed(rules, scope)
+
+    @cached_property
+    def _holds(self) -> Holds:
+        assert self.functions is not None
+        return Holds(self.name, functools.partial(catch, self.functions))
 
     def state(self) -> State:
         """What is in force here and now: ``state().rule(op)``, ``state().captured(op)``."""

@@ -69,7 +69,7 @@ class Formula:
         process: neither a gradient in memory nor anything on disk may be taken for it.
         """
         code = None if self.name is None else fingerprint(self.function)
-        return _process_unique(self.function) if code is None else digest(repr((self.upstream, code)))
+        return process_unique(self.function) if code is None else digest(repr((self.upstream, code)))
 
 
 def read_formula(op: Op, function: object, *, name: str | None, upstream: bool | None) -> Formula:
@@ -113,7 +113,7 @@ def read_formula(op: Op, function: object, *, name: str | None, upstream: bool |
     return Formula(op, name, function, bool(upstream), takes, parameters)
 
 
-def _process_unique(function: Function) -> str:
+def process_unique(function: Function) -> str:
     """The same text for the same function object as long as it lives."""
     fresh = os.urandom(16).hex()
     try:

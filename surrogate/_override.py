@@ -16,6 +16,7 @@ from surrogate._captures import Captures
 from surrogate._decorate import decorate
 from surrogate._errors import ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
+from surrogate._keys import resolve_other
 from surrogate._places import Places, read_places
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
@@ -350,6 +351,9 @@ def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | N
         known = registry.remembered(name, spec)
         if known is not None and name in backend.ops:
             found[name] = known
+            continue
+        if (other := resolve_other(backend, name, spec)) is not None:
+            found.update([other])
             continue
         op = registry.op(name)
         if op.name not in backend.ops:

@@ -80,6 +80,14 @@ class Registry:
             raise UnknownOpError(unknown("op", name, self._ops))
         return found
 
+    def knows(self, name: object) -> bool:
+        """Whether an op has this name."""
+        try:
+            self.op(name)
+        except UnknownOpError:
+            return False
+        return True
+
     def ops(self) -> list[Op]:
         """All ops, in the order of the catalogue."""
         self._catalogue()

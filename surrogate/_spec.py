@@ -13,8 +13,12 @@ NATIVE = "native"
 _SPEC = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*(?P<call>\(.*\))?\s*", re.DOTALL)
 
 
-def parse(spec: str) -> tuple[str, dict[str, object]]:
+def parse(spec: str, positional: tuple[str, ...] = ()) -> tuple[str, dict[str, object]]:
     """Split a spec string into the gradient's name and its parameters.
+
+    Args:
+        spec: the text.
+        positional: names of the parameters that may be given without their name.
 
     Raises:
         SpecError: the text is not ``name`` or ``name(parameter=literal, ...)``.
@@ -23,20 +27,21 @@ def parse(spec: str) -> tuple[str, dict[str, object]]:
     if match is None:
         raise SpecError(_explain(spec, "it is not of the form name or name(parameter=value)"))
     call = match["call"]
-    return match["name"], ({} if call is None else _literals(spec, call))
+    return match["name"], ({} if call is None else _literals(spec, call, positional))
 
 
-def _literals(spec: str, call: str) -> dict[str, object]:
+def _literals(spec: str, call: str, positional: tuple[str, ...]) -> dict[str, object]:
     try:
         tree = ast.parse(f"f{call}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise SpecError(_explain(spec, "the parentheses cannot be read")) from error
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise SpecError(_explain(spec, "there is more than one pair of parentheses"))
-    if tree.args:
+    if len(tree.args) > len(positional):
         raise SpecError(_explain(spec, "parameters are given by name"))
+    first = [ast.keyword(name, value) for name, value in zip(positional, tree.args, strict=False)]
     values: dict[str, object] = {}
-    for keyword in tree.keywords:
+    for keyword in first + tree.keywords:
         if keyword.arg is None:
             raise SpecError(_explain(spec, "** is not allowed"))
         if keyword.arg in values:

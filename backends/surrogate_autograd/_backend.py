@@ -12,6 +12,7 @@ from surrogate import Backend, RuleSet
 from surrogate_autograd import _hooks, _modes, _namespace
 from surrogate_autograd._alive import Alive
 from surrogate_autograd._capture import Capture
+from surrogate_autograd._functions import Functions
 from surrogate_autograd._operators import Operators
 from surrogate_autograd._recomputed import Recomputation
 from surrogate_autograd._spellings import OPS, SPELLINGS, UNSUPPORTED
@@ -37,11 +38,17 @@ class AutogradBackend(Backend):
     xp = _namespace
 
     def __init__(self) -> None:
+        self._functions = Functions(self)
         self._capture = Capture(self.state, SPELLINGS)
         self._operators = Operators(self.state)
         self._recomputation = Recomputation(self.state, self.exactly)
         self._recomputation.install()
         self._alive = Alive(self._install, self._remove)
+
+    @property
+    def functions(self) -> Functions:  # type: ignore[override]
+        """Whole functions."""
+        return self._functions
 
     def _install(self) -> None:
         self._capture.install()

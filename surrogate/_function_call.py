@@ -1,0 +1,284 @@
+"""One call of a function whose gradient is overridden, the same for every framework.
+
+The function runs on arguments that carry no gradient, so that whatever is inside cannot matter. Its
+results are then *grafted* onto carriers: arrays of the same shape whose derivative is the wanted one (the
+argument itself for ``identity``, another function's result for ``of``). A backend gives the few steps
+that are its framework's in a :class:`FunctionKit`.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from surrogate._errors import FormulaError
+from surrogate._exchange import Exchange, caller
+from surrogate._function import FunctionGradient
+from surrogate._native import NativeCall, NativeFormula, Values
+from surrogate._state import State
+
+Array = Any
+Call = Callable[..., Any]
+
+
+class FunctionKit(abc.ABC):
+    """What a backend does so that whole functions can be overridden.
+
+    Attributes:
+        xp: the backend's namespace.
+    """
+
+    xp: Any
+
+    @abc.abstractmethod
+    def state(self) -> State | None:
+        """What the user's code obeys here; None while a formula runs, which never sees overrides."""
+
+    def is_tracing(self) -> bool:
+        """Whether what runs is being compiled, and may run again unseen."""
+        return False
+
+    @abc.abstractmethod
+    def recording(self, leaves: Sequence[Any]) -> bool:
+        """Whether anything done with these values may be recorded for a derivative."""
+
+    @abc.abstractmethod
+    def wants(self, arrays: Sequence[Array]) -> bool:
+        """Whether a derivative by one of these arrays is wanted."""
+
+    @abc.abstractmethod
+    def flatten(self, tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+        """The leaves of a tree of lists, tuples, dicts, ..., and how to make the tree of other leaves."""
+
+    @abc.abstractmethod
+    def is_float(self, x: Any) -> bool:
+        """Whether it is an array of the framework, of a floating dtype."""
+
+    @abc.abstractmethod
+    def detach(self, x: Array) -> Array:
+        """The same values without a derivative."""
+
+    @abc.abstractmethod
+    def like(self, x: Array, value: Array) -> Array | None:
+        """``x`` broadcast to the shape of ``value`` and in its dtype; None where shapes do not allow it."""
+
+    @abc.abstractmethod
+    def graft(self, value: Array, carrier: Array) -> Array:
+        """The values of ``value``, bit by bit, with the derivative of ``carrier``, an array like it."""
+
+    @abc.abstractmethod
+    def without_rules(self) -> AbstractContextManager[Any]:
+        """A block in which no override acts."""
+
+    @abc.abstractmethod
+    def closed_over(self, call: Call, values: Sequence[Array]) -> list[str]:
+        """Names of what results depend on, beside the arguments, and that a derivative is wanted by."""
+
+    @abc.abstractmethod
+    def with_formula(
+        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
+    ) -> list[Array]:
+        """The values; the derivative by the inputs is what a formula makes of the upstream gradients."""
+
+
+class FunctionPull:
+    """A formula asked about one call: gives the cotangents of the call's arrays, checked.
+
+    Attributes:
+        digest: of the gradient.
+    """
+
+    def __init__(self, gradient: FunctionGradient, names: Sequence[str], attributes: dict[str, Any]) -> None:
+        assert gradient.formula is not None
+        self._formula: NativeFormula = gradient.formula
+        self._params = dict(gradient.params)
+        self._names, self._attributes = names, attributes
+        self.digest = gradient.digest
+
+    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array], upstream: Sequence[Array]) -> Any:
+        """One cotangent per input, or None."""
+        call = self._call(inputs, outputs)
+        g = upstream[0] if len(upstream) == 1 else tuple(upstream)
+        found = self._formula.cotangents(call, g, self._params)
+        for cotangent, x, name in zip(found, inputs, self._names, strict=True):
+            if cotangent is not None:
+                self._formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
+        return found
+
+    def push(self, inputs: Sequence[Array], outputs: Sequence[Array], tangents: Sequence[Array]) -> Any:
+        """The tangents of the outputs."""
+        return self._formula.tangent(self._call(inputs, outputs), tuple(tangents), self._params)
+
+    def _call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> NativeCall:
+        return NativeCall(
+            Values(inputs, self._names),
+            Values(outputs),
+            self._attributes,
+            _refuse_native(self._formula.label),
+        )
+
+
+def _refuse_native(label: str) -> Call:
+    def native(g: Any) -> Any:
+        raise FormulaError(
+            f"{label}: call.native(g) is for native ops; a function has its own gradient without a rule."
+        )
+
+    return native
+
+
+def catch(
+    kit: FunctionKit, found: Exchange, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What an exchanged function does: run as it is, or with its gradient replaced."""
+    path, state = found.target.path, kit.state()
+    if state is None or path not in state.rules:
+        return call(*args, **kwargs)
+    frame = caller()
+    gradient: Any = state.rule(path, frame)
+    if gradient is None:
+        return call(*args, **kwargs)
+    result, wanted = run(kit, gradient, call, args, kwargs)
+    if wanted:
+        state.captured(path, kept=kit.is_tracing(), frame=frame)
+    else:
+        state.missed(path, "no gradient recorded", frame=frame)
+    return result
+
+
+def run(
+    kit: FunctionKit, gradient: FunctionGradient, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, bool]:
+    """``call(*args, **kwargs)`` with this gradient, and whether a derivative was wanted."""
+    kept = 1 if gradient.target.method else 0  # the object: what it holds is closed over
+    leaves, rebuild = kit.flatten((args[kept:], kwargs))
+    at = [i for i, leaf in enumerate(leaves) if kit.is_float(leaf)]
+    floats = [leaves[i] for i in at]
+    if not kit.recording(leaves):
+        return call(*args, **kwargs), False
+    cut = list(leaves)
+    for i in at:
+        cut[i] = kit.detach(leaves[i])
+    plain_args, plain_kwargs = rebuild(cut)
+    with kit.without_rules():
+        outputs = call(*args[:kept], *plain_args, **plain_kwargs)
+    results, again = kit.flatten(outputs)
+    float_at = [i for i, result in enumerate(results) if kit.is_float(result)]
+    values = [results[i] for i in float_at]
+    if gradient.name == "of":
+        found, wanted = _of(kit, gradient, values, args, kwargs)
+    else:
+        _refuse_closed(gradient, kit.closed_over(call, values))
+        given = _arguments(gradient, args, kwargs)
+        found, wanted = _from_arguments(kit, gradient, values, floats, given), kit.wants(floats)
+    for i, value in zip(float_at, found, strict=True):
+        results[i] = value
+    return again(results), wanted
+
+
+def _from_arguments(
+    kit: FunctionKit,
+    gradient: FunctionGradient,
+    values: list[Array],
+    floats: list[Array],
+    given: dict[str, Any],
+) -> list[Array]:
+    if not values or not floats:
+        return values
+    if gradient.formula is not None:
+        names, attributes = _named(kit, given)
+        return kit.with_formula(FunctionPull(gradient, names, attributes), floats, values)
+    results = [kit.detach(value) for value in values]
+    if gradient.name != "zero":
+        results[0] = kit.graft(values[0], _carrier(kit, gradient, values[0], floats[0]))
+    return results
+
+
+def _arguments(gradient: FunctionGradient, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the function's own names for them; without the object of a method."""
+    code = gradient.target.function.__code__
+    names = list(code.co_varnames[: code.co_argcount])
+    more = [f"argument {at}" for at in range(len(names), len(args))]
+    given = dict(zip((names + more)[: len(args)], args, strict=True))
+    if gradient.target.method:
+        del given[names[0]]
+    return {**given, **kwargs}
+
+
+def _named(kit: FunctionKit, given: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The names of the floating arrays among the arguments, and the arguments that hold none."""
+    names: list[str] = []
+    attributes = {}
+    for name, value in given.items():
+        leaves = kit.flatten(value)[0]
+        found = [at for at, leaf in enumerate(leaves) if kit.is_float(leaf)]
+        if not found:
+            attributes[name] = value
+        elif len(leaves) == 1 and leaves[0] is value:
+            names.append(name)
+        else:
+            names.extend([f"{name}[{at}]" for at in found])
+    return names, attributes
+
+
+def _carrier(kit: FunctionKit, gradient: FunctionGradient, value: Array, x: Array) -> Array:
+    """The argument, made into an array of the result's shape that has the wanted derivative."""
+    params = dict(gradient.params)
+    with kit.without_rules():
+        if gradient.name == "clipped":
+            inside = kit.xp.logical_and(x >= params["lo"], x <= params["hi"])
+            x = kit.xp.where(inside, x, kit.detach(x))
+        elif gradient.name == "scaled":
+            x = x * params["factor"]
+        carrier = kit.like(x, value)
+    if carrier is None:
+        raise FormulaError(
+            f"{gradient.id} hands the gradient of the first result, of shape {tuple(value.shape)}, to the "
+            f"first floating argument, of shape {tuple(x.shape)}: they must agree or broadcast. Give the "
+            "function \"of('a.function')\" or a formula def name(call, g)."
+        )
+    return carrier
+
+
+def _of(
+    kit: FunctionKit,
+    gradient: FunctionGradient,
+    values: list[Array],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Array], bool]:
+    """The values with the derivative of another function's results."""
+    assert gradient.other is not None
+    if gradient.inner:
+        other = gradient.other(*args, **kwargs)
+    else:
+        with kit.without_rules():
+            other = gradient.other(*args, **kwargs)
+    smooth = [leaf for leaf in kit.flatten(other)[0] if kit.is_float(leaf)]
+    if len(smooth) != len(values):
+        raise FormulaError(
+            f"{gradient.id}: the other function returns {len(smooth)} floating arrays where "
+            f"{gradient.path} returns {len(values)}."
+        )
+    found = []
+    for position, (value, soft) in enumerate(zip(values, smooth, strict=True)):
+        if tuple(soft.shape) != tuple(value.shape):
+            raise FormulaError(
+                f"{gradient.id}: result {position} of the other function has the shape {tuple(soft.shape)}, "
+                f"that of {gradient.path} has {tuple(value.shape)}."
+            )
+        carrier = kit.like(soft, value)
+        assert carrier is not None
+        found.append(kit.graft(kit.detach(value), carrier))
+    return found, kit.wants(smooth)
+
+
+def _refuse_closed(gradient: FunctionGradient, names: list[str]) -> None:
+    if names:
+        raise FormulaError(
+            f"{gradient.id}: the result depends on {', '.join(names)}, which is no argument and wants a "
+            f"gradient; {gradient.spec} would drop it. Pass it as an argument, detach it, or say which "
+            "gradient it gets with \"of('a.function')\"."
+        )

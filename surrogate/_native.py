@@ -1,0 +1,250 @@
+"""Formulas for what is no op of the catalogue: a framework's own op by its native name, or a function."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from surrogate._digest import digest
+from surrogate._errors import DuplicateNameError, FormulaError, ForwardModeError, SpecError
+from surrogate._fingerprint import fingerprint
+from surrogate._formula import process_unique
+from surrogate._parameters import Parameter, bind, read_parameters
+from surrogate._spec import NATIVE, parse
+
+Array = Any
+F = TypeVar("F", bound=Callable[..., Any])
+
+_lock = threading.RLock()
+#: (backend or None for any, native name or function path) -> formulas by name.
+_formulas: dict[tuple[str | None, str], dict[str, NativeFormula]] = {}
+
+
+class Values(Sequence[Any]):
+    """Inputs or outputs of a call, by position and by name."""
+
+    __slots__ = ("_items", "names")
+
+    def __init__(self, items: Sequence[Any], names: Sequence[str] = ()) -> None:
+        self._items = tuple(items)
+        self.names = tuple(names)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.names:
+                raise KeyError(f"no {key!r} here; there are: {', '.join(self.names) or 'no names'}")
+            return self._items[self.names.index(key)]
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"Values({', '.join(self.names) or len(self._items)})"
+
+
+class NativeCall:
+    """One call of an op or function that a formula is asked about.
+
+    Attributes:
+        inputs: its arguments that are arrays, the framework's own, by position and name.
+        outputs: its results, by position and name.
+        attributes: everything else that it was given, by name.
+    """
+
+    __slots__ = ("_native", "_native_jvp", "attributes", "inputs", "outputs")
+
+    def __init__(
+        self,
+        inputs: Values,
+        outputs: Values,
+        attributes: Mapping[str, Any],
+        native: Callable[..., Any],
+        native_jvp: Callable[..., Any] | None = None,
+    ) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.attributes = attributes
+        self._native = native
+        self._native_jvp = native_jvp
+
+    def native(self, g: Any) -> Any:
+        """The framework's own cotangents for the upstream gradient ``g``: what the formula is to replace.
+
+        One per input, None for one without a derivative; the array itself where there is one input.
+        """
+        return self._native(g)
+
+    def native_jvp(self, tangents: Any) -> Any:
+        """The framework's own tangent of the output, for a formula's ``jvp``."""
+        if self._native_jvp is None:
+            raise ForwardModeError(
+                "this op's own forward mode cannot be asked for here; write jvp without it."
+            )
+        return self._native_jvp(tangents)
+
+
+@dataclass(frozen=True, eq=False)
+class NativeFormula:
+    """A formula ``function(call, g, **parameters)`` as it was registered.
+
+    Attributes:
+        backend: the backend's name; None for a function of any framework.
+        key: the native name or function path it is for.
+        name: the formula's name.
+        function: gives one cotangent per input, or None for one that gets none.
+        jvp: ``jvp(call, tangents, **parameters)`` gives the output's tangent; None: no forward mode.
+        registered: whether it can be found by its name.
+    """
+
+    backend: str | None
+    key: str
+    name: str
+    function: Callable[..., Any]
+    jvp: Callable[..., Any] | None
+    registered: bool
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """``aten::max_pool2d_with_indices:spread``, for messages."""
+        return f"{self.key}:{self.name}"
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of the code, unique to the process where its behaviour cannot be read off it."""
+        parts = [one for one in (self.function, self.jvp) if one is not None]
+        texts = [fingerprint(one) if self.registered else None for one in parts]
+        return digest(repr([text or process_unique(one) for text, one in zip(texts, parts, strict=True)]))
+
+    def bind(self, given: Mapping[str, object]) -> tuple[tuple[str, float], ...]:
+        """The parameters with their values.
+
+        Raises:
+            UnknownParameterError, ParameterError: they do not fit the signature.
+        """
+        return bind(self.parameters, given, self.label)
+
+    def cotangents(self, call: NativeCall, g: Any, params: Mapping[str, float]) -> tuple[Any, ...]:
+        """One cotangent per input of the call.
+
+        Raises:
+            FormulaError: the formula gives another number of them.
+        """
+        found = self.function(call, g, **params)
+        found = tuple(found) if isinstance(found, tuple | list) else (found,)
+        if len(found) > len(call.inputs):
+            raise FormulaError(
+                f"{self.label} returns {len(found)} cotangents for {len(call.inputs)} inputs "
+                f"({', '.join(call.inputs.names)}): one per input, None for one that gets none."
+            )
+        return found + (None,) * (len(call.inputs) - len(found))
+
+    def tangent(self, call: NativeCall, tangents: Any, params: Mapping[str, float]) -> Any:
+        """The output's tangent.
+
+        Raises:
+            ForwardModeError: the formula was registered without ``jvp``.
+        """
+        if self.jvp is None:
+            raise ForwardModeError(
+                f"{self.label} has no forward mode: register it with jvp=, a function "
+                "def name(call, tangents), or use reverse mode (grad, vjp)."
+            )
+        return self.jvp(call, tangents, **params)
+
+    def check(
+        self, cotangent: Any, what: str, shape: Any, wanted_shape: Any, dtype: Any, wanted: Any
+    ) -> None:
+        """Refuse a cotangent of another shape or dtype than its input.
+
+        Raises:
+            FormulaError: names the formula, the input and both shapes or dtypes.
+        """
+        if tuple(shape) != tuple(wanted_shape):
+            raise FormulaError(
+                f"{self.label} gives {what} a cotangent of shape {tuple(shape)}; "
+                f"it must have the shape of {what}, {tuple(wanted_shape)}."
+            )
+        if dtype != wanted:
+            raise FormulaError(
+                f"{self.label} gives {what} a cotangent of dtype {dtype}; it must be {wanted}, as {what} is."
+            )
+
+
+def read_native(
+    backend: str | None, key: str, function: Any, *, name: str | None, jvp: Any, registered: bool = False
+) -> NativeFormula:
+    """Check the form of a formula ``def name(call, g, *, parameters)``.
+
+    Raises:
+        FormulaError: it does not take ``call`` and ``g``.
+    """
+    name = name or str(getattr(function, "__name__", "formula"))
+    label = f"{key}:{name}"
+    for one, form in ((function, f"def {name}(call, g, *, parameters)"), (jvp, "def jvp(call, tangents)")):
+        if one is None:
+            continue
+        try:
+            kinds = [parameter.kind for parameter in inspect.signature(one).parameters.values()]
+        except (TypeError, ValueError) as error:
+            raise FormulaError(f"{label}: the signature cannot be read; write {form}.") from error
+        positional = [kind for kind in kinds if kind is not inspect.Parameter.KEYWORD_ONLY]
+        if len(positional) != 2 or inspect.Parameter.VAR_KEYWORD in kinds:
+            raise FormulaError(f"{label} must take two arguments and keyword-only parameters: write {form}.")
+    return NativeFormula(backend, key, name, function, jvp, registered, read_parameters(function, label))
+
+
+def find_formula(backend: str | None, key: str, name: str) -> NativeFormula | None:
+    """The registered formula of this name."""
+    return _formulas.get((backend, key), {}).get(name) or _formulas.get((None, key), {}).get(name)
+
+
+def formulas(backend: str | None, key: str) -> list[str]:
+    """Names of the formulas that are registered for a native op or function."""
+    return sorted({*_formulas.get((backend, key), {}), *_formulas.get((None, key), {})})
+
+
+def add(formula: NativeFormula, *, replace: bool = False) -> None:
+    """Make a formula known.
+
+    Raises:
+        DuplicateNameError: another one has its name.
+    """
+    with _lock:
+        known = _formulas.setdefault((formula.backend, formula.key), {})
+        other = known.get(formula.name)
+        same = other is not None and (
+            other.version == formula.version
+            or (other.function.__module__, other.function.__qualname__)
+            == (formula.function.__module__, formula.function.__qualname__)
+        )
+        if other is not None and not same and not replace:
+            raise DuplicateNameError(
+                f"{formula.label} is already registered by {other.function.__module__}."
+                f"{other.function.__qualname__}. Choose another name, or pass replace=True."
+            )
+        known[formula.name] = formula
+
+
+def check_name(name: object, label: str) -> None:
+    """Refuse a name that cannot stand in a spec.
+
+    Raises:
+        SpecError: it cannot.
+    """
+    try:
+        usable = isinstance(name, str) and name != NATIVE and parse(name) == (name, {})
+    except SpecError:
+        usable = False
+    if not usable:
+        raise SpecError(
+            f"{name!r} cannot be a formula's name for {label}; give another, as in name='spread'."
+        )
