@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from surrogate import reference as reference
+from surrogate._audit import audit as audit
 from surrogate._backend import Backend as Backend
 from surrogate._captures import Captured as Captured, Captures as Captures
 from surrogate._errors import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import autograd.numpy as anp
 import numpy as np
@@ -17,7 +17,11 @@ from surrogate_autograd._operators import Operators
 from surrogate_autograd._recomputed import Recomputation
 from surrogate_autograd._spellings import OPS, SPELLINGS, UNSUPPORTED
 
+if TYPE_CHECKING:
+    from surrogate.auditing import Trace
+
 Array = Any
+Function = Any
 
 
 class AutogradBackend(Backend):
@@ -65,6 +69,21 @@ class AutogradBackend(Backend):
             self._alive.process(rules)
         else:
             self._alive.context(rules)
+
+    def record(
+        self,
+        fn: Function,
+        args: Sequence[Any],
+        *,
+        loss: Function | None = None,
+        wrt: Any = None,
+        argnums: int | Sequence[int] = 0,
+        light: bool = False,
+    ) -> Trace:
+        """Run a program for the audit. NumPy's arrays are let go as the program lets them go anyway."""
+        from surrogate_autograd._audit import Audited  # only a program that is audited pays for it
+
+        return Audited(fn, args, loss, wrt, argnums).trace()
 
     # -- for the conformance kit ---------------------------------------------------------------
 

@@ -18,6 +18,9 @@ that it makes, its ``fun``, its code object    imported under; to tell autograd'
 the slots of ``Box``, ``VJPNode``, ``JVPNode``
 ``fixed_point``, ``odeint``: that they are     to run the user's function under the  1.8.0, 1.9.1
 primitives, and take it first                  rules of the forward pass
+``autograd.tracer``: ``new_box`` replaced,       to record a program for the audit     1.8.0, 1.9.1
+``notrace_primitives``, ``trace_stack.top``;
+``autograd.core.primitive_vjps``
 the keyword ``called_by_autograd_dispatcher``  to let objects like xarray's have     1.9.1
                                                their turn (1.8 has no such dispatch)
 =============================================  ====================================  =============
@@ -40,8 +43,8 @@ from surrogate import IncompatibleFrameworkError
 TESTED = "1.8.0 to 1.9.1"
 
 _NEEDED = {
-    "autograd.tracer": ("primitive", "isbox", "getval", "trace_stack", "new_box"),
-    "autograd.core": ("add_outgrads",),
+    "autograd.tracer": ("primitive", "isbox", "getval", "trace_stack", "new_box", "notrace_primitives"),
+    "autograd.core": ("add_outgrads", "primitive_vjps"),
     "autograd.util": ("toposort",),
     "autograd.numpy.numpy_boxes": ("ArrayBox",),
 }
@@ -122,6 +125,11 @@ probe()
 
 _tracer = _module("autograd.tracer")
 
+#: Where every primitive finds ``new_box``.
+TRACER: ModuleType = _tracer
+
+notrace_primitives = _tracer.notrace_primitives
+primitive_vjps = _module("autograd.core").primitive_vjps
 isbox = _tracer.isbox
 getval = _tracer.getval
 new_box = _tracer.new_box

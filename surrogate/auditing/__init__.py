@@ -6,12 +6,15 @@ returns a :class:`Trace`. What is in a trace and how it is judged knows no frame
 
 from __future__ import annotations
 
+from surrogate.auditing._finding import Finding as Finding
 from surrogate.auditing._graph import Graph as Graph, passing as passing, tainted as tainted
+from surrogate.auditing._layers import Layer as Layer
 from surrogate.auditing._left import (
     Nudge as Nudge,
     Rerun as Rerun,
     came_back as came_back,
     nudged as nudged,
+    untracked as untracked,
 )
 from surrogate.auditing._measure import (
     bounds_of as bounds_of,
@@ -19,6 +22,7 @@ from surrogate.auditing._measure import (
     span_of as span_of,
 )
 from surrogate.auditing._place import user_place as user_place
+from surrogate.auditing._report import Report as Report
 from surrogate.auditing._trace import (
     Call as Call,
     Place as Place,
@@ -27,6 +31,7 @@ from surrogate.auditing._trace import (
     Trace as Trace,
     Value as Value,
 )
+from surrogate.auditing._untouched import same_random_state as same_random_state
 from surrogate.auditing._vocabulary import (
     ADDITIVE as ADDITIVE,
     COMPARE as COMPARE,

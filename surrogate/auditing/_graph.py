@@ -29,9 +29,11 @@ class Graph:
         users: id -> the calls that take it, with the position.
         tainted: what depends on a source by value.
         live: what carries a gradient to a source through no derivative that is zero.
-        needed: what leads to the loss; everything, if the program failed before it had one.
+        needed: what leads to the loss, by way of Python too; everything, if the program failed before it
+            had one.
         on_path: the live values that a gradient of the loss arrives at.
-        reached: the sources that a gradient of the loss reaches.
+        reached: the sources that a gradient of the loss reaches. The numbers of the backward pass win over
+            the structure: they say so of ``against`` and deny it of ``missing``.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -49,6 +51,21 @@ class Graph:
         ends = self.live if trace.loss is None else {trace.loss}
         self.on_path = self._back(ends)
         self.reached = self.on_path & trace.sources.keys()
+        self.against = self._with_gradient() - self.reached
+        self.missing = self._without() & self.reached
+        self.reached = (self.reached | self.against) - self.missing
+
+    def _with_gradient(self) -> set[int]:
+        """The sources that the backward pass gave numbers to."""
+        grads = self.trace.grads
+        return {i for i, name in self.trace.sources.items() if (got := grads.get(name)) and not got.zero}
+
+    def _without(self) -> set[int]:
+        """The sources that the backward pass gave nothing, where it ran and gave others something."""
+        grads = self.trace.grads
+        if not any(grads.values()):
+            return set()
+        return {i for i, name in self.trace.sources.items() if name in grads and grads[name] is None}
 
     def _live(self) -> set[int]:
         live = set(self.trace.sources)
@@ -61,7 +78,8 @@ class Graph:
         if self.trace.loss is None:
             return set(self.trace.values)
         needed: set[int] = set()
-        todo = [self.trace.loss]
+        came_back = [i for call in self.trace.calls if call.reaches for i in call.ins if i is not None]
+        todo = [self.trace.loss, *came_back]
         while todo:
             i = todo.pop()
             if i not in needed:

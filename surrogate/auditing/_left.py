@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from surrogate.auditing._graph import tainted
+from surrogate.auditing._graph import Graph, tainted
 from surrogate.auditing._trace import Call, Place, Trace
+from surrogate.auditing._vocabulary import SHAPE_ONLY
 
 #: Says, at a place where a value leaves, whether it is to be changed there.
 Nudge = Callable[[Place], bool]
@@ -60,6 +61,7 @@ def came_back(trace: Trace, loss: float, rerun: Rerun | None) -> None:
         moved = _moves(rerun, place, loss)
         for call in calls:
             call.reaches = moved
+    _name_the_detach(trace)
 
 
 def _moves(rerun: Rerun, place: Place, loss: float) -> bool:
@@ -68,3 +70,81 @@ def _moves(rerun: Rerun, place: Place, loss: float) -> bool:
     except Exception:  # the program stumbles over the changed value, so it uses it
         return True
     return changed != loss and not (np.isnan(changed) and np.isnan(loss))
+
+
+def _name_the_detach(trace: Trace) -> None:
+    """Of ``x.detach().numpy()`` the detach is what cuts, and the line to name."""
+    for number, call in enumerate(trace.calls):
+        if call.name in ("detach", "stop_gradient"):
+            ahead = set(call.outs)
+            for later in trace.calls[number + 1 :]:
+                if not ahead.isdisjoint(later.ins):
+                    ahead.update(later.outs)
+                    if later.escape and later.reaches:
+                        call.escape = call.reaches = True
+                        break
+
+
+def untracked(trace: Trace, again: Callable[[frozenset[str], float], Trace]) -> None:
+    """Tell sources that nothing uses from those whose value travels outside the framework.
+
+    All sources that no recorded path joins to the loss are changed together: first by one per cent, then in
+    sign, for what only depends on an order. If the loss moves, their value comes back somewhere. The line to
+    name is where it was seen last; or, if it was never seen, the first call with an input that no call made
+    and that now differs, where a call ``untracked`` is put into the trace.
+
+    Args:
+        trace: what was recorded.
+        again: records the program once more, with the named sources changed and then times the number.
+    """
+    graph = Graph(trace)
+    told = {i for call in trace.calls if call.reaches for i in graph.upstream(graph.live_ins(call))}
+    lonely = [i for i in trace.sources if i not in graph.needed | told]
+    if not lonely or trace.loss is None or trace.raised is not None:
+        return
+    if not _same(trace, again(frozenset(), 1.0)):
+        trace.notes.append(RANDOM)
+        return
+    for sign in (1.0, -1.0):
+        try:
+            changed = again(frozenset(trace.sources[i] for i in lonely), sign)
+        except Exception:  # the program stumbles over the changed value: that tells nothing
+            return
+        if not _same(trace, changed):
+            _name_the_way_back(trace, graph, lonely, changed)
+            return
+
+
+def _name_the_way_back(trace: Trace, graph: Graph, lonely: list[int], changed: Trace) -> None:
+    ahead = set(lonely)
+    last = None
+    for call in trace.calls:
+        if call.name not in SHAPE_ONLY and not ahead.isdisjoint(call.ins):
+            ahead.update(call.outs)
+            if call.reaches is not False and all(out not in graph.users for out in call.outs):
+                last = call
+    if last is not None:
+        last.escape = last.reaches = True
+        return
+    number = _returns_at(trace, changed)
+    place = trace.calls[number].place if trace.calls else Place("?", 0, "?")
+    call = Call("untracked", "untracked", place, [*lonely], [], [], escape=True, reaches=True)
+    trace.calls.insert(number, call)
+
+
+def _same(one: Trace, other: Trace) -> bool:
+    """Whether both runs have the same loss, bit for bit."""
+    losses = [None if t.loss is None else t.values[t.loss].span for t in (one, other)]
+    return losses[0] == losses[1]
+
+
+def _returns_at(trace: Trace, changed: Trace) -> int:
+    """Number of the first call with an input from outside that differs between the two runs."""
+    made: set[int] = set(trace.sources)
+    for number, (call, other) in enumerate(zip(trace.calls, changed.calls, strict=False)):
+        for i, j in zip(call.ins, other.ins, strict=False):
+            outside = i is not None and j is not None and i not in made
+            if outside and trace.values[i].span != changed.values[j].span:  # type: ignore[index]
+                return number
+        made.update(call.outs)
+    return 0

@@ -6,11 +6,18 @@ import pytest
 
 import surrogate
 
-# importlib mode has no package for helpers: load the one module by its path
-_spec = importlib.util.spec_from_file_location("core_toy", Path(__file__).with_name("toy.py"))
-_module = importlib.util.module_from_spec(_spec)
-sys.modules["core_toy"] = _module
-_spec.loader.exec_module(_module)
+
+def _load(name):
+    """A helper by its path: importlib mode has no package for them."""
+    spec = importlib.util.spec_from_file_location(f"core_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[f"core_{name}"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+_module = _load("toy")
+_load("traces")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,78 @@
+"""What becomes of values that have lost their gradient: where do they meet live ones again?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import IntEnum
+
+from surrogate.auditing._graph import Graph
+from surrogate.auditing._trace import Call
+from surrogate.auditing._vocabulary import ADDITIVE, LINEAR, SHAPE_ONLY
+
+
+class Fate(IntEnum):
+    """How dead values take part in the loss, the weightier the larger."""
+
+    SELECT = 0  #: as an index, mask or predicate
+    COMPANION = 1  #: beside something made of the same live value: a straight-through, a fractional part
+    FACTOR = 2  #: as a factor of something live
+    TERM = 3  #: as a term of something live: it adds to the loss and no gradient knows
+    LOSS = 4  #: it is the loss
+
+
+Fates = Counter[Fate]
+
+#: Charging a source to a cause, a term is as bad as the loss.
+_WEIGHT = {Fate.SELECT: 0, Fate.COMPANION: 1, Fate.FACTOR: 2, Fate.TERM: 3, Fate.LOSS: 3}
+
+
+def weight(fates: Fates) -> int:
+    """How much the weightiest of them weighs."""
+    return max((_WEIGHT[fate] for fate in fates), default=0)
+
+
+def fates(graph: Graph, call: Call, dead: list[int], deliberate: bool) -> Fates:
+    """Follow the dead values of a call forward to where each joins live ones.
+
+    Args:
+        graph: of the trace.
+        call: where they lost their gradient.
+        dead: their ids.
+        deliberate: whether losing it is what the op is for.
+    """
+    found: Fates = Counter()
+    todo, seen, starts = list(dead), set[int](), graph.live_ins(call)
+    while todo:
+        i = todo.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        if i == graph.trace.loss:
+            found[Fate.LOSS] += 1
+        for user, position in graph.users[i]:
+            if user.name in SHAPE_ONLY or (user.escape and not user.reaches):
+                continue
+            if user.escape:
+                found[Fate.TERM] += 1  # it comes back as a number, and nobody knows where
+            for out in user.outs:
+                if out not in graph.needed:
+                    continue
+                if out in graph.live:
+                    found[_joined(graph, user, position, i, starts, deliberate)] += 1
+                elif out in graph.tainted:
+                    todo.append(out)
+    return found
+
+
+def _joined(graph: Graph, user: Call, position: int, i: int, starts: list[int], deliberate: bool) -> Fate:
+    """How the dead value ``i`` takes part in a call whose result is live."""
+    value = graph.trace.values.get(i)
+    if value is not None and not value.inexact:
+        return Fate.SELECT
+    others = [j for j in graph.live_ins(user) if j != i]
+    meets = user.name in ("sub", "rsub") or (deliberate and user.name in LINEAR | ADDITIVE)
+    if meets and any(graph.companions(starts, j) for j in others):
+        return Fate.COMPANION
+    if user.name == "where" and position == 0:
+        return Fate.FACTOR
+    return Fate.TERM if user.name in ADDITIVE else Fate.FACTOR
