@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,6 +82,8 @@ class Captures(Sequence[Captured]):
         return f"Captures({list(self._found)!r})"
 
     def _repr_html_(self) -> str:
+        import html  # only a notebook needs it: not worth its import time
+
         head = "".join(f"<th>{name}</th>" for name in _HEADS)
         body = (
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()

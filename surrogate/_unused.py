@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 
 from surrogate._backend import Backend
@@ -63,6 +62,8 @@ def _met(name: str, met: set[str]) -> str:
     parts = sorted(
         {".".join(code.split(".")[:n]) for code in met if code for n in range(1, code.count(".") + 2)}
     )
+    import difflib  # needed only when something is wrong: not worth its import time
+
     near = difflib.get_close_matches(name, parts, n=1, cutoff=0.6)
     hint = f": did you mean {near[0]!r}?" if near else "."
     return f"{hint} These ops were called in {', '.join(sorted(met - {''})[:8])}."
