@@ -182,6 +182,16 @@ class Store:
         finally:
             self._set_local(before, self._local.get())
 
+    def under(self, state: State | None, function: Callable[..., R], args: Any, kwargs: Any) -> R:
+        """Call ``function`` under exactly these rules; an interrupt at its end leaves nothing of them."""
+        before = self._local.get()
+        try:
+            self._set_local(_Local(state or self._nothing, ()), before)
+            return function(*args, **kwargs)
+        finally:
+            self._local.set(before)  # no Python function, at whose beginning an interrupt could come
+            self._apply(None if before is None else before.resolve(self._process).rules, "context")
+
     def _set_local(self, local: _Local | None, before: _Local | None) -> None:
         self._local.set(local)
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from surrogate._active import Scope, Store
 from surrogate._errors import UnsupportedAuditError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from surrogate.auditing import Trace  # imported only by who audits
 
 Array = Any
+Result = TypeVar("Result")
 Function = Callable[..., Array]
 
 
@@ -127,6 +128,15 @@ class Backend(abc.ABC):
         A rule's own functions run under ``exactly(None)``: they never see overrides.
         """
         return self.store.exactly(state)
+
+    def under(
+        self, state: State | None, function: Callable[..., Result], /, *args: Any, **kwargs: Any
+    ) -> Result:
+        """``function(*args, **kwargs)``, called under exactly this state; ``None``: no rules at all.
+
+        As :meth:`exactly`, but whole also where an interrupt (Ctrl-C) falls between the call and its end.
+        """
+        return self.store.under(state, function, args, kwargs)
 
     # -- for the audit -------------------------------------------------------------------------
 

@@ -9,11 +9,18 @@ import numpy as np
 import tensorflow as tf
 
 import surrogate
-from surrogate_tensorflow import _composites, _hooks, _install, _kit, _namespace, _probe, _types
+from surrogate_tensorflow import _composites, _hooks, _install, _namespace, _probe, _types
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
 
 Array = Any
+
+
+def _kit() -> Any:
+    """How the conformance kit drives TensorFlow: loaded with the kit only."""
+    from surrogate_tensorflow import _kit
+
+    return _kit
 
 
 class TensorFlowBackend(surrogate.Backend):
@@ -32,16 +39,30 @@ class TensorFlowBackend(surrogate.Backend):
         self.scope = Scope(self, lambda on: self._switch(on))
         _composites.install(self)
         self._switch = _install.switcher(self)
-        _install.install(self)
+        self._refused: BaseException | None = None
         try:
-            _probe.probe(self)
+            _install.install(self)
+            _probe.probe(self, self._refuse)
         except BaseException:
             _install.uninstall()
             raise
 
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
-        """The rules have changed; hooks that cost something are in while any are in force anywhere."""
+        """The rules have changed; hooks that cost something are in while any are in force anywhere.
+
+        Raises:
+            IncompatibleFrameworkError: the check of eager mode failed when TensorFlow's runtime came up.
+        """
+        if self._refused is not None and rules:
+            raise self._refused
         self.scope.rules_changed(rules, scope)
+
+    def _refuse(self, error: BaseException) -> None:
+        """Leave TensorFlow as it was, for good."""
+        self._refused = error
+        self._switch(False)
+        self._switch = lambda on: None
+        _install.uninstall()
 
     def classic(self, name: str, node: Any) -> Any:
         """The registered gradient ``name`` as a backward function of ``node``, run with no rules."""
@@ -59,15 +80,15 @@ class TensorFlowBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The function of ``tf``, or of Keras where TensorFlow has none."""
-        return _kit.call(op, inputs, attributes)
+        return _kit().call(op, inputs, attributes)
 
     def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """A tape; unconnected inputs get zeros."""
-        return _kit.reverse(f, inputs, g)
+        return _kit().reverse(f, inputs, g)
 
     def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """A ForwardAccumulator."""
-        return _kit.forward(f, inputs, tangents)
+        return _kit().forward(f, inputs, tangents)
 
     def compile(self, f: Any) -> Any:
         """``tf.function``."""
@@ -75,8 +96,8 @@ class TensorFlowBackend(surrogate.Backend):
 
     def vmap(self, f: Any) -> Any:
         """``tf.vectorized_map``, without falling back to a loop."""
-        return _kit.vectorized(f)
+        return _kit().vectorized(f)
 
     def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
         """Bytes of the tensors that a tape holds after the inputs are gone."""
-        return _kit.kept_bytes(f, inputs)
+        return _kit().kept_bytes(f, inputs)

@@ -24,7 +24,7 @@ class Capture:
         rule: the rule.
         inputs: the op's inputs.
         needs: which of them want a derivative.
-        pause: the context in which the rule's functions run.
+        pause: runs the rule's functions with nothing in force.
     """
 
     __slots__ = ("_inputs", "_pause", "_saved", "_shapes", "needs", "rule")
@@ -39,24 +39,28 @@ class Capture:
         if len(inputs) == 1 and rule.kept(needs) is not surrogate.Kind.MASK:  # nothing is computed
             self._saved, self._shapes = rule.save(xp, inputs, needs), ()
             return
-        with pause, unrecorded():
-            self._saved = rule.save(xp, inputs, needs)
-            self._shapes = () if len(inputs) == 1 else tuple(map(_shape, inputs))
+        self._saved, self._shapes = pause.run(unrecorded, self._keep, inputs)
+
+    def _keep(self, inputs: Sequence[Tensor]) -> tuple[Any, tuple[Any, ...]]:
+        saved = self.rule.save(xp, inputs, self.needs)
+        return saved, () if len(inputs) == 1 else tuple(map(_shape, inputs))
 
     def backward(self, g: Tensor) -> list[Tensor | None]:
         """One cotangent per input, of the input's shape; None where it is not needed."""
-        with self._pause:
-            if is_plain_window(self.rule):
-                found: tuple[Tensor | None, ...] = (select(self._saved[0], g),)
-            else:
-                found = self.rule.vjp(xp, self._saved, g, self.needs)
-            if self._shapes:
-                pairs = zip(found, self._shapes, strict=True)
-                found = tuple(None if c is None else _sum_to(c, shape) for c, shape in pairs)
-            if not self._inputs or _hooks.tape_is_empty.native():
-                return list(found)
-            inputs = [x for x in (reference() for reference in self._inputs) if x is not None]
-            return [None if c is None else with_zero_derivative(c, inputs) for c in found]
+        return self._pause.run(self._backward, g)
+
+    def _backward(self, g: Tensor) -> list[Tensor | None]:
+        if is_plain_window(self.rule):
+            found: tuple[Tensor | None, ...] = (select(self._saved[0], g),)
+        else:
+            found = self.rule.vjp(xp, self._saved, g, self.needs)
+        if self._shapes:
+            pairs = zip(found, self._shapes, strict=True)
+            found = tuple(None if c is None else _sum_to(c, shape) for c, shape in pairs)
+        if not self._inputs or _hooks.tape_is_empty.native():
+            return list(found)
+        inputs = [x for x in (reference() for reference in self._inputs) if x is not None]
+        return [None if c is None else with_zero_derivative(c, inputs) for c in found]
 
     def forward(self, tangents: Sequence[Tensor | None]) -> list[Tensor]:
         """The output's tangent.
@@ -64,8 +68,7 @@ class Capture:
         Raises:
             ForwardModeError: the rule depends on the upstream gradient.
         """
-        with self._pause:
-            return [self.rule.jvp(xp, self._saved, tangents, self.needs)]
+        return [self._pause.run(self.rule.jvp, xp, self._saved, tangents, self.needs)]
 
 
 def _shape(x: Tensor) -> Any:

@@ -71,9 +71,9 @@ class Unit:
         if scope.paused:
             return native(*args, **kwargs)
         here = scope.here()
-        inside = scope.exactly(Situation(scope.nothing.state, here.types)) if here.types else scope.pause
-        with inside:
-            return native(*args, **kwargs)
+        if here.types:
+            return scope.run(Situation(scope.nothing.state, here.types), native, *args, **kwargs)
+        return scope.pause.run(native, *args, **kwargs)
 
     def of(self, op: str) -> Callable[..., Any]:
         """The handler of a function that takes exactly the op's inputs."""
@@ -112,8 +112,7 @@ class Unit:
         if gradient is None:
             return self.native(native)
         eager = tf.executing_eagerly()
-        with self._backend.scope.pause, unrecorded():
-            value = native()
+        value = self._backend.scope.pause.run(unrecorded, native)
         if not (tf.is_tensor(value) and value.dtype.is_floating):
             return self.native(native)
         inputs = [_as_operand(x, value.dtype) for x in operands]
@@ -137,8 +136,7 @@ class Unit:
     ) -> Tensor:
         """Put the value through a node that carries the rule and has all inputs at hand."""
         inputs = [_with_rank(x, value.shape.rank) for x in inputs]
-        with self._backend.scope.pause, unrecorded():
-            carried = tf.identity_n([value, *inputs])
+        carried = self._backend.scope.pause.run(unrecorded, tf.identity_n, [value, *inputs])
         node = carried[0].op
         _graph.mark(self._backend, node, op, rule, here.state, needs)
         _graph.record_marked(self._backend, CARRIER, list(node.inputs), carried)

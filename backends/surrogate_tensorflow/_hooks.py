@@ -102,6 +102,9 @@ function_jvps = Hook(
     "_TapeGradientFunctions._wrap_forward_function_with_jvps",
     _FORWARD,
 )
+initialize = Hook(
+    "eager.context", "Context.ensure_initialized", "a check of eager mode that does not start the runtime"
+)
 vectorizers = Hook(
     "ops.parallel_for.pfor", "_pfor_converter_registry", "composite ops under tf.vectorized_map"
 )
@@ -119,6 +122,7 @@ eager_tensor = Hook("framework.ops", "EagerTensor", _EAGER)
 gradient_registry = Hook("framework.ops", "gradient_registry", "gradient_override_map")
 create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops under tf.vectorized_map")
 wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
+context = Hook("eager.context", "context", "a check of eager mode that does not start the runtime")
 
 HOOKS = tuple(value for value in list(globals().values()) if isinstance(value, Hook))
 
@@ -129,3 +133,8 @@ for _hook in HOOKS:
 def core_tape(tape: Any) -> Any:
     """What a ``tf.GradientTape`` records on, as ``imperative_grad`` is given it; None before it records."""
     return tape._tape
+
+
+def runtime_is_up() -> bool:
+    """Whether an op has run eagerly in this process, or TensorFlow was otherwise brought up."""
+    return bool(context.native()._initialized)

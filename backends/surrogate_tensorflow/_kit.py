@@ -10,6 +10,8 @@ import keras
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
+from surrogate_tensorflow import _hooks
+
 Array = Any
 _ZERO = tf.UnconnectedGradients.ZERO
 
@@ -84,7 +86,6 @@ def kept_bytes(f: Callable[..., Array], inputs: Sequence[Array]) -> int:
 
 def _tensors() -> list[Any]:
     gc.collect()
-    return [x for x in gc.get_objects() if type(x) is _EAGER]
+    eager = _hooks.eager_tensor.native
+    return [x for x in gc.get_objects() if type(x) is eager]
 
-
-_EAGER = type(tf.constant(0.0))

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
 from surrogate_tensorflow import _hooks
 
+T = TypeVar("T")
 Tensor = Any
 
 
-class unrecorded:  # noqa: N801 (a context manager, and a hot one: no generator)
-    """Run a block that no tape and no accumulator of this thread sees.
+def unrecorded(function: Callable[..., T], *args: Any) -> T:
+    """Call ``function`` unseen by the tapes and accumulators of this thread.
 
-    What is kept for backward must not itself be recorded: the tape would keep its inputs.
+    What is kept for backward must not itself be recorded: the tape would keep its inputs. The tapes are started
+    again by a call into TensorFlow that stands in the ``finally`` itself: an interrupt (Ctrl-C) can come between
+    a block and the Python function that ends it, not between a block and this.
     """
-
-    __slots__ = ("_stopped",)
-
-    def __enter__(self) -> None:
-        self._stopped = _hooks.tape_is_stopped.native()
-        if not self._stopped:
+    stopped = _hooks.tape_is_stopped.native()
+    try:
+        if not stopped:
             _hooks.stop_tapes.native()
-
-    def __exit__(self, *_: object) -> None:
-        if not self._stopped:
+        return function(*args)
+    finally:
+        if not stopped:
             _hooks.restart_tapes.native()
 
 
@@ -60,7 +60,6 @@ def with_zero_derivative(x: Tensor, inputs: Sequence[Tensor]) -> Tensor:
     """
     known = [v for v in inputs if v.shape.is_fully_defined()]
     kinds = [(v.shape, v.dtype) for v in known]
-    with unrecorded():
-        y = tf.identity(x)
+    y = unrecorded(tf.identity, x)
     record("Identity", [y], [x, *known], lambda g: [g, *(tf.zeros(*kind) for kind in kinds)])
     return y

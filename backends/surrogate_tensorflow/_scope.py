@@ -12,10 +12,11 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import surrogate
 
+T = TypeVar("T")
 Types = Mapping[str, str]
 NO_TYPES: Types = MappingProxyType({})
 
@@ -43,15 +44,22 @@ class Situation(NamedTuple):
 
 
 class Pause(threading.local):
-    """A context in which nothing is in force, in this thread; may be entered again inside itself."""
+    """Runs functions with nothing in force, in this thread; may be used again inside itself.
 
-    depth = 0
+    An interrupt (Ctrl-C) is raised where a Python function begins or after a call, also in ``__exit__``: what
+    is set here is put back by a plain assignment in a ``finally``, which nothing can come before.
+    """
 
-    def __enter__(self) -> None:
-        self.depth += 1
+    on = False
 
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
+    def run(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call ``function`` with nothing in force."""
+        before = self.on
+        try:
+            self.on = True
+            return function(*args, **kwargs)
+        finally:
+            self.on = before
 
 
 class _Token:
@@ -96,11 +104,11 @@ class Scope:
     @property
     def paused(self) -> bool:
         """Whether a rule's own function or a native gradient runs in this thread."""
-        return self.pause.depth > 0
+        return self.pause.on
 
     def here(self) -> Situation:
         """What is in force here; nothing while paused."""
-        if self.pause.depth:
+        if self.pause.on:
             return self.nothing
         return Situation(self._backend.state(), self._types.get()[0])
 
@@ -118,23 +126,30 @@ class Scope:
     def types_in_force(self, types: Types) -> Iterator[None]:
         """Run a block with ``types`` in force instead of what ``gradient_override_map`` said so far."""
         before = self._types.get()
-        self._types.set((types, self._token() if types else None))
         try:
+            self._set_types(types)
             yield
         finally:
             self._types.set(before)
 
-    @contextmanager
-    def exactly(self, situation: Situation) -> Iterator[None]:
-        """Run a block under what another place in the program obeys; overrides entered inside it count."""
-        depth, self.pause.depth = self.pause.depth, 0
-        held = self._rules_token.get(), self._types.get()  # what is in force around is alive meanwhile
+    def _set_types(self, types: Types) -> None:
+        self._types.set((types, self._token() if types else None))
+
+    def run(self, situation: Situation, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call ``function`` under what another place in the program obeys; overrides entered inside it count.
+
+        In a copy of the context, which the interpreter leaves by itself, however the function ends.
+        """
+        before = self.pause.on
         try:
-            with self._backend.exactly(situation.state), self.types_in_force(situation.types):
-                yield
+            self.pause.on = False
+            return contextvars.copy_context().run(self._under, situation, function, args, kwargs)
         finally:
-            self.pause.depth = depth
-            del held
+            self.pause.on = before
+
+    def _under(self, situation: Situation, function: Callable[..., T], args: Any, kwargs: Any) -> T:
+        self._set_types(situation.types)
+        return self._backend.under(situation.state, function, *args, **kwargs)
 
     def bound(self, situation: Situation, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, which may be the user's, run under ``situation`` wherever it is called."""
@@ -142,8 +157,7 @@ class Scope:
         def run(*args: Any, **kwargs: Any) -> Any:
             if not self.alive and situation.empty:
                 return function(*args, **kwargs)
-            with self.exactly(situation):
-                return function(*args, **kwargs)
+            return self.run(situation, function, *args, **kwargs)
 
         return run
 
@@ -153,8 +167,7 @@ class Scope:
         def run(*args: Any, **kwargs: Any) -> Any:
             if not self.alive:
                 return function(*args, **kwargs)
-            with self.pause:
-                return function(*args, **kwargs)
+            return self.pause.run(function, *args, **kwargs)
 
         return run
 
@@ -174,6 +187,8 @@ class Scope:
 
     def _refresh(self) -> None:
         with self._lock:
+            # a token whose end was interrupted is still among them
+            self._tokens = {token for token in list(self._tokens) if token() is not None}
             alive = self._process or bool(self._tokens)
             if alive != self._settled:
                 self._settled, self.alive = None, alive  # interrupted in between, all of it is done again
