@@ -88,4 +88,3 @@ def _tensors() -> list[Any]:
     gc.collect()
     eager = _hooks.eager_tensor.native
     return [x for x in gc.get_objects() if type(x) is eager]
-

@@ -1,7 +1,7 @@
 """A check of the machinery itself: one op in a graph and, when TensorFlow's runtime is up, in eager mode.
 
-TensorFlow can be configured (threads, devices, memory) only until its first op has run. So loading the backend
-runs none: what needs the runtime is checked when the user's own code brings it up.
+TensorFlow can be configured (threads, devices, memory) only until its first op has run. So loading the
+backend runs none: what needs the runtime is checked when the user's own code brings it up.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ Tensor = Any
 def unrecorded(function: Callable[..., T], *args: Any) -> T:
     """Call ``function`` unseen by the tapes and accumulators of this thread.
 
-    What is kept for backward must not itself be recorded: the tape would keep its inputs. The tapes are started
-    again by a call into TensorFlow that stands in the ``finally`` itself: an interrupt (Ctrl-C) can come between
-    a block and the Python function that ends it, not between a block and this.
+    What is kept for backward must not itself be recorded: the tape would keep its inputs. The tapes are
+    started again by a call into TensorFlow that stands in the ``finally`` itself: an interrupt (Ctrl-C) can
+    come between a block and the Python function that ends it, not between a block and this.
     """
     stopped = _hooks.tape_is_stopped.native()
     try:
