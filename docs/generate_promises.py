@@ -39,7 +39,7 @@ def page() -> str:
 def everything() -> list[Check]:
     """The checks of a backend that claims all there is."""
     claims: Any = SimpleNamespace(
-        ops=frozenset(surrogate.ops()), transforms=frozenset(CLAIMS), dtypes=("float32", "float64")
+        ops=frozenset(surrogate.ops()), transforms=frozenset(CLAIMS), dtypes=("float32", "float64"), xp=None
     )
     return plan(claims)
 

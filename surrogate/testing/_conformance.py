@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROMISES = (
     "contract",
+    "namespace",
     "value",
     "dtype",
     "vjp",

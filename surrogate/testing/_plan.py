@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from surrogate import reference
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
 from surrogate._listing import op as op_of, ops
-from surrogate.testing import _compiled, _contract, _operands, _scope, _shapes, _values
+from surrogate.testing import _compiled, _contract, _namespace, _operands, _scope, _shapes, _values
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
 from surrogate.testing._target import Target
@@ -69,6 +70,7 @@ def plan(backend: Backend) -> list[Check]:
     """All checks of a backend, in the order in which they should be read."""
     return [
         Check("contract", "declared", _contract.declared, ()),
+        *_namespace_checks(backend),
         *_values_checks(backend),
         *_shape_checks(backend),
         *_operand_checks(backend),
@@ -165,6 +167,15 @@ def _second_checks(backend: Backend, every: list[Case]) -> Iterator[Check]:
 
 #: The shapes that tell most, where not all are tried.
 _FEW = ("scalar", "matrix", "matrix_vector")
+
+
+def _namespace_checks(backend: Backend) -> Iterator[Check]:
+    if backend.xp is reference.xp:
+        return  # the judge itself, over arrays of its own
+    for name in _namespace.NAMES:
+        yield Check("namespace", name, _namespace.names_value, (name,))
+        if "second" in backend.transforms and _namespace.differentiable(name):
+            yield Check("namespace", f"{name}-derivative", _namespace.names_derivative, (name,))
 
 
 def _shape_checks(backend: Backend) -> Iterator[Check]:

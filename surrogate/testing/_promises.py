@@ -96,7 +96,7 @@ TWELVE = (
         "The library owns every formula",
         "Ties and edges included: no backward is delegated to a framework op whose convention at ties "
         "differs between frameworks and versions.",
-        ("vjp",),
+        ("vjp", "namespace"),
     ),
     Promise(
         12,

@@ -293,7 +293,7 @@ class NothingCounted(Toy):
         pass
 
 
-@breaks("contract")
+@breaks("contract", "namespace")
 class IncompleteNamespace(Toy):
     """A name is missing in xp."""
 

@@ -66,8 +66,8 @@ def where(mask, x, y):
     return Primitive(
         "where",
         lambda a, b: np.where(mask, a, b),
-        lambda g, o, a, b: where(mask, g, 0.0 * g),
-        lambda g, o, a, b: where(mask, 0.0 * g, g),
+        lambda g, o, a, b: where(mask, g, zeros_like(g)),
+        lambda g, o, a, b: where(mask, zeros_like(g), g),
     )(x, y)
 
 
