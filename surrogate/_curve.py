@@ -12,9 +12,6 @@ from surrogate._gradient import Gradient
 
 Floats = npt.NDArray[np.float64]
 
-#: What an op's other inputs are held at.
-OTHERS = {"clip": (-1.0, 1.0), "mod": (1.0,), "fmod": (1.0,), "floor_divide": (1.0,), "heaviside": (0.5,)}
-
 
 class Curve(NamedTuple):
     """Points along the first input: the op's value, and its derivative by the first input."""
@@ -30,6 +27,6 @@ def curve(gradient: Gradient, *, reach: float = 3.0, count: int = 1200) -> Curve
     The number of points is even, so that neither 0 nor a tie of a rounding is one of them.
     """
     x = np.linspace(-reach, reach, count + count % 2)
-    others = OTHERS.get(gradient.op.name, ())
+    others = gradient.op.held
     forward = reference.forward(gradient.op.name, x, *others)
     return Curve(x, forward, reference.vjp(gradient.op.name, gradient, x, *others)[0])

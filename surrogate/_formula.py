@@ -32,6 +32,9 @@ class Formula:
         upstream: whether it takes the upstream gradient ``g`` and returns cotangents.
         takes: how many of the op's inputs it takes (the first ones).
         parameters: its keyword-only parameters.
+        reads: the op's attributes that it takes, among its keyword-only arguments.
+        interval: from its parameters to the bounds ``(lo, hi)`` of the closed interval on which it is 1,
+            where it was registered as one that is 0 elsewhere.
     """
 
     op: Op
@@ -40,6 +43,8 @@ class Formula:
     upstream: bool
     takes: int
     parameters: dict[str, Parameter] = field(compare=False)
+    reads: tuple[str, ...] = ()
+    interval: Callable[..., tuple[float, float]] | None = None
 
     @property
     def label(self) -> str:
@@ -72,7 +77,14 @@ class Formula:
         return process_unique(self.function) if code is None else digest(repr((self.upstream, code)))
 
 
-def read_formula(op: Op, function: object, *, name: str | None, upstream: bool | None) -> Formula:
+def read_formula(
+    op: Op,
+    function: object,
+    *,
+    name: str | None,
+    upstream: bool | None,
+    interval: Callable[..., tuple[float, float]] | None = None,
+) -> Formula:
     """Check the form of a gradient function and read its parameters.
 
     ``upstream=None`` decides by the second argument: it is the upstream gradient when called ``g``.
@@ -109,8 +121,11 @@ def read_formula(op: Op, function: object, *, name: str | None, upstream: bool |
             f"{label} takes {names or 'nothing'}; "
             f"write def {with_g if upstream else wanted} (the last inputs may be left out)."
         )
-    parameters = read_parameters(function, label)
-    return Formula(op, name, function, bool(upstream), takes, parameters)
+    if interval is not None and (upstream or op.arity != 1):
+        raise FormulaError(f"{label}: only a derivative of one input, without upstream, is an interval.")
+    reads = tuple(name for name in signature.parameters if name in op.attributes)
+    parameters = read_parameters(function, label, without=reads)
+    return Formula(op, name, function, bool(upstream), takes, parameters, reads, interval)
 
 
 def process_unique(function: Function) -> str:

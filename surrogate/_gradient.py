@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from surrogate._bound import Bound
 from surrogate._digest import digest
+from surrogate._elementwise import ElementwiseRule
 from surrogate._errors import SpecError
 from surrogate._formula import Formula
 from surrogate._op import Op
 from surrogate._parameters import bind
 from surrogate._rule import Rule
+from surrogate._upstream import UpstreamRule
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
 _lock = threading.RLock()  # reentrant: a formula, or collecting garbage, may run anything inside
@@ -41,7 +46,7 @@ class Gradient:
     params: Mapping[str, float]
     rule: Rule
     digest: str
-    _rules: dict[int, Rule]
+    _rules: dict[tuple[tuple[str, Any], ...], Rule]
 
     def __init__(self) -> None:
         raise TypeError("write surrogate.gradient(op, spec) to get a gradient")
@@ -72,18 +77,34 @@ class Gradient:
         """The formula's docstring."""
         return self.formula.doc
 
-    def at(self, decimals: int = 0) -> Rule:
-        """The rule for ``round(x, decimals)``: the formula evaluated at ``x * 10**decimals``.
+    def at(self, *decimals: int, **attributes: Any) -> Rule:
+        """The rule for these attributes of the op: ``at(decimals=2)`` for ``round(x, 2)``.
 
-        The chain rule's two factors cancel. One rule object per ``decimals``, so that compilers
-        can key on it.
+        One rule object per value, so that compilers can key on it; :attr:`rule` where all are defaults.
+
+        Args:
+            decimals: the form of 0.1, ``at(2)``; deprecated.
+            attributes: static arguments of the op.
+
+        Raises:
+            TypeError: the op has no such attribute, or it takes another kind of value.
         """
-        if not decimals:
+        if decimals:
+            warnings.warn(
+                f"write gradient.at(decimals={decimals[0]!r}): attributes are given by name.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            if not decimals[0]:
+                return self.rule
+            attributes["decimals"] = decimals[0]
+        static = self.op.static(attributes)
+        if not static:
             return self.rule
         with _lock:
-            if decimals not in self._rules:
-                self._rules[decimals] = Rule(self, decimals)
-            return self._rules[decimals]
+            if static not in self._rules:
+                self._rules[static] = _rule(self, dict(static))
+            return self._rules[static]
 
     def __repr__(self) -> str:
         return f"Gradient({self.id!r})"
@@ -132,9 +153,28 @@ def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
     gradient.params = MappingProxyType(dict(params))
     gradient.digest = digest(repr(key))
     gradient._rules = {}
-    gradient.rule = Rule(gradient)  # evaluates the formula once: a wrong one is refused here
+    gradient.rule = _rule(gradient, {})  # evaluates the formula once: a wrong one is refused here
     with _lock:
         return _interned.setdefault(key, gradient)
+
+
+def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
+    """The rule of a gradient, for these attributes of its op."""
+    formula, params = gradient.formula, dict(gradient.params)
+    suffix = "".join(f".{name}={value!r}" for name, value in attributes.items())
+    given = {name: attributes[name] for name in formula.reads if name in attributes}
+    moved = bool(attributes) and gradient.op.at is not None
+    bound = Bound(
+        id=gradient.id,
+        digest=gradient.digest + suffix,
+        op=gradient.op,
+        function=functools.partial(formula.function, **params, **given),
+        takes=formula.takes,
+        upstream=formula.upstream,
+        attributes=MappingProxyType(dict(attributes)),
+        interval=None if moved or formula.interval is None else formula.interval(**params),
+    )
+    return UpstreamRule(bound) if formula.upstream else ElementwiseRule(bound)
 
 
 def _rebuild(op: str, what: object, params: dict[str, float]) -> Gradient:

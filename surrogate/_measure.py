@@ -1,7 +1,7 @@
 """What a gradient looks like in a few numbers: mass, peak and where, half-width, evenness.
 
 They are measured on the reference in float64, with NumPy alone: along the op's first input, the others
-held at :data:`surrogate._curve.OTHERS`, at upstream gradient 1.
+held at :attr:`surrogate.Op.held`, at upstream gradient 1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from surrogate import reference
-from surrogate._curve import OTHERS
 from surrogate._gradient import Gradient
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +66,7 @@ def measure(gradient: Gradient) -> Measures:
 
 def derivative(gradient: Gradient) -> Function:
     """The derivative by the first input as a function of it alone."""
-    others = OTHERS.get(gradient.op.name, ())
+    others = gradient.op.held
     return lambda x: reference.vjp(gradient.op.name, gradient, x, *others)[0]
 
 

@@ -9,7 +9,7 @@ import inspect
 import math
 import numbers
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -86,8 +86,12 @@ def as_float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def read_parameters(function: Callable[..., Any], owner: str) -> dict[str, Parameter]:
+def read_parameters(
+    function: Callable[..., Any], owner: str, *, without: Container[str] = ()
+) -> dict[str, Parameter]:
     """The keyword-only parameters of ``function``, in the order of its signature.
+
+    ``without`` names the arguments that are no parameters: attributes of the op, given by each call.
 
     Raises:
         FormulaError: a default is not a number.
@@ -99,7 +103,7 @@ def read_parameters(function: Callable[..., Any], owner: str) -> dict[str, Param
         hints = {}
     found: dict[str, Parameter] = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is not parameter.KEYWORD_ONLY:
+        if parameter.kind is not parameter.KEYWORD_ONLY or name in without:
             continue
         extras = getattr(hints.get(name), "__metadata__", ())
         span = next((extra for extra in extras if isinstance(extra, Range)), _EVERYTHING)

@@ -17,7 +17,6 @@ import numpy as np
 
 from surrogate import reference
 from surrogate._branches import Branches, branches
-from surrogate._curve import OTHERS
 from surrogate._examples import examples
 from surrogate._extras import extra_module
 from surrogate._gradient import Gradient
@@ -29,9 +28,6 @@ from surrogate._registry import Spec, registry
 
 __all__ = ["gallery", "gradient", "op"]
 
-#: How far to draw, a little beyond the last jump; further where the op's own edges are.
-_REACH = {"relu6": 8.25}
-_USUAL_REACH = 3.25
 _FORWARD = "0.55"
 _PLAIN = "black"
 _COLORS = (
@@ -154,7 +150,7 @@ def _thumbnail(ax: Any, found: Gradient) -> None:
 
 
 def _reach(known: Op, asked: float | None) -> float:
-    return _REACH.get(known.name, _USUAL_REACH) if asked is None else asked
+    return known.samples.reach if asked is None else asked
 
 
 def _legend(ax: Any, *, gallery: bool = False) -> list[Any]:
@@ -182,7 +178,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _draw_forward(ax: Any, known: Op, reach: float, **style: Any) -> None:
-    others = OTHERS.get(known.name, ())
+    others = known.held
     curve = branches(lambda x: reference.forward(known.name, x, *others), reach)
     label = f"{known.name}({', '.join(known.inputs)})"
     _draw(ax, curve, **{"color": _FORWARD, "label": label, "linewidth": 1.2, "zorder": 1.5, **style})
@@ -200,7 +196,7 @@ def _draw(ax: Any, curve: Branches, *, markersize: float = 5, **style: Any) -> N
 
 
 def _dress(ax: Any, known: Op, reach: float, *, title: str) -> None:
-    held = zip(known.inputs[1:], OTHERS.get(known.name, ()), strict=True)
+    held = zip(known.inputs[1:], known.held, strict=True)
     at = ", ".join(f"{name} = {value:g}" for name, value in held)
     ax.set_title(title + (f"   ({at})" if at else ""), fontsize="medium")
     ax.set_xlabel(f"{known.inputs[0]} (dimensionless)")

@@ -10,7 +10,6 @@ whose arrays are NumPy's can take as its own.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -134,12 +133,7 @@ def _prepare(
 def _arrays(op: Op, inputs: tuple[npt.ArrayLike, ...], attributes: dict[str, Any]) -> list[Array]:
     if len(inputs) != op.arity:
         raise TypeError(f"{op.name} takes {op.arity} input(s) ({', '.join(op.inputs)}), not {len(inputs)}.")
-    for name in attributes:
-        if name not in op.attributes:
-            known = ", ".join(op.attributes) or "none"
-            raise TypeError(f"{op.name} has no attribute {name!r}; it has: {known}.")
-    if "decimals" in attributes:
-        operator.index(attributes["decimals"])  # an integer, or a TypeError that says so
+    op.static(attributes)  # a TypeError where the op has no such attribute
     return [_real(x) for x in inputs]
 
 

@@ -213,7 +213,7 @@ def _describe(call: Call, args: Sequence[Any]) -> None:
 
 def _name_the_rule(call: Call, how: Captured) -> None:
     name = _name(how.native)
-    call.name, call.raw, call.rule = name, name, how.rule.gradient.id
+    call.name, call.raw, call.rule = name, name, how.rule.id
 
 
 def _reason(error: Exception, function: Any) -> str:

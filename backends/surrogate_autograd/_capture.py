@@ -68,7 +68,8 @@ class Capture:
                 return native(*args, **kwargs)
             if not are_real(operands):
                 return native(*args, **kwargs)
-            result = captured(Captured(raw, call, gradient.at(call.decimals)), *operands)
+            rule = gradient.at(decimals=call.decimals) if call.decimals else gradient.rule
+            result = captured(Captured(raw, call, rule), *operands)
             state.captured(op)
             return result
 

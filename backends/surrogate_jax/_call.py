@@ -72,7 +72,7 @@ class Call:
         return tuple(number is None and next(rest) for number in self.numbers)
 
     def __repr__(self) -> str:
-        return f"{self.native!r} as {self.rule.gradient.id}"
+        return f"{self.native!r} as {self.rule.id}"
 
 
 def _even(operands: Sequence[Any]) -> Sequence[Any]:

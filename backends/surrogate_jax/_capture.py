@@ -150,7 +150,11 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
             found.append(untouched)
             continue
         state.captured(piece.op)
-        call = Call(gradient.at(piece.decimals), piece.native, piece.numbers)
+        call = Call(
+            gradient.at(decimals=piece.decimals) if piece.decimals else gradient.rule,
+            piece.native,
+            piece.numbers,
+        )
         found.append(surrogate_p.bind(*operands, call=call))
     return found
 

@@ -116,7 +116,7 @@ class Unit:
         if not (tf.is_tensor(value) and value.dtype.is_floating):
             return self.native(native)
         inputs = [_as_operand(x, value.dtype) for x in operands]
-        rule = gradient.at(decimals)
+        rule = gradient.at(decimals=decimals) if decimals else gradient.rule
         if not eager:
             needs = tuple(not isinstance(x, int | float) for x in operands)
             return self._carry(value, inputs, op, rule, here, needs)

@@ -19,9 +19,9 @@ def make_function_jvps(backend: TensorFlowBackend) -> Any:
     def function_jvps(self: Any, *args: Any, **kwargs: Any) -> Any:
         for node in nodes(self._func_graph):
             rule = _graph.rule_of(node)
-            if rule is not None and rule.upstream:
+            if rule is not None and not rule.forward_mode:
                 raise surrogate.ForwardModeError(
-                    f"{rule.gradient.id} depends on the upstream gradient (upstream=True), so a "
+                    f"{rule.id} depends on the upstream gradient (upstream=True), so a "
                     f"function that uses it ({self._func_graph.name}) has no forward mode."
                 )
         return native(self, *args, **kwargs)

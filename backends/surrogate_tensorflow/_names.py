@@ -1,12 +1,14 @@
 """The name under which a graph node carries its rule, as ``_gradient_op_type``.
 
-``surrogate/<digest>/<decimals>/<op>:<gradient>``: it says all that another process needs to build the rule
+``surrogate/<digest>/<attributes>/<op>:<gradient>``: it says all that another process needs to build the rule
 again, so a SavedModel keeps its gradients without anything being registered.
 """
 
 from __future__ import annotations
 
+import ast
 import warnings
+from typing import Any
 
 import surrogate
 
@@ -17,8 +19,8 @@ _rules: dict[str, surrogate.Rule] = {}
 
 def name_of(rule: surrogate.Rule) -> str:
     """The name of a rule; :func:`rule_of` gives the rule back, here and in another process."""
-    gradient = rule.gradient
-    name = f"{PREFIX}{gradient.digest[:12]}/{rule.decimals}/{gradient.id}"
+    given = ",".join(f"{name}={value!r}" for name, value in rule.attributes.items())
+    name = f"{PREFIX}{rule.digest[:12]}/{given}/{rule.id}"
     _rules.setdefault(name, rule)
     return name
 
@@ -39,7 +41,7 @@ def rule_of(name: str) -> surrogate.Rule:
         SurrogateWarning: the gradient's formula is another one than when the name was written.
     """
     if name not in _rules:
-        digest, decimals, spec = name[len(PREFIX) :].split("/", 2)
+        digest, given, spec = name[len(PREFIX) :].split("/", 2)
         try:
             gradient = surrogate.gradient(*spec.split(":", 1))
         except surrogate.SurrogateError as error:
@@ -54,5 +56,14 @@ def rule_of(name: str) -> surrogate.Rule:
                 surrogate.SurrogateWarning,
                 stacklevel=2,
             )
-        _rules[name] = gradient.at(int(decimals))
+        _rules[name] = gradient.at(**_attributes(given))
     return _rules[name]
+
+
+def _attributes(text: str) -> dict[str, Any]:
+    """The op's attributes from a name; version 0.1 wrote ``decimals`` as a number alone."""
+    if text.lstrip("-").isdigit():
+        return {"decimals": int(text)} if int(text) else {}
+    call = ast.parse(f"f({text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}

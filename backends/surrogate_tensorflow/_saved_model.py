@@ -87,7 +87,7 @@ def _gradients(graph: Any) -> dict[str, set[str]]:
         for node in _forward.nodes(graph):
             rule = _graph.rule_of(node)
             if rule is not None:
-                known.setdefault(rule.gradient.op.name, set()).add(_names.name_of(rule))
+                known.setdefault(rule.id.partition(":")[0], set()).add(_names.name_of(rule))
             elif node.type in OP_TYPES and _is_floating(node) and not getattr(node, "_surrogate_own", False):
                 known.setdefault(OP_TYPES[node.type], set()).add("")
     return known

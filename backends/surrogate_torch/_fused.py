@@ -9,7 +9,7 @@ code there is nothing to choose: the compiler fuses either form.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from surrogate import Gradient, Rule
+from surrogate import Rule
 from surrogate_torch._node import Node
 from surrogate_torch._plain import is_plain
 
@@ -28,21 +28,16 @@ _after_autograd = torch._C._after_autograd_keyset
 
 Bounds = tuple[float, float]
 
-#: The catalogue's gradients of ops of one input that are 1 in a closed interval and 0 outside.
-_INTERVALS: dict[str, Callable[[Mapping[str, float]], Bounds]] = {
-    "hardtanh": lambda params: (-params["width"], params["width"]),
-    "clipped": lambda params: (params["lo"], params["hi"]),
-}
-
 
 @contextmanager
 def fused_windows() -> Iterator[None]:
     """Windows of ops that run in this block keep their input and use PyTorch's fused kernel.
 
-    For ``hardtanh`` of ``sign`` and ``clipped`` of ``round``, ``floor``, ``ceil`` and ``trunc``; for floating
-    tensors of any shape and dtype, in eager mode. The gradients are the same numbers, but for the upstream
-    gradient where the input is NaN. It takes half the time on a large CPU tensor, and 4 bytes of memory for
-    each element of float32 in place of 1, or none where another op keeps the input too. Every other gradient
+    For every gradient that says that it is an interval: ``hardtanh`` of ``sign``, ``clipped`` of the
+    roundings, a function registered with ``interval=``; for floating tensors of any shape and dtype, in eager
+    mode. The gradients are the same numbers, but for the upstream gradient where the input is NaN. It takes
+    half the time on a large CPU tensor, and 4 bytes of memory for each element of float32 in place of 1, or
+    none where another op keeps the input too. Every other gradient
     is as without. Holds in this thread or async task, as an override does.
     """
     with choice(True):
@@ -59,10 +54,10 @@ def choice(fused: bool) -> Iterator[None]:
         chosen.reset(token)
 
 
-def bounds(gradient: Gradient, x: Any) -> Bounds | None:
+def bounds(rule: Rule, x: Any) -> Bounds | None:
     """What the kernel takes for this window; None where it is not for it."""
-    interval = _INTERVALS.get(gradient.formula.name or "")
-    return _around(*interval(gradient.params), x.dtype) if interval and is_plain(x) else None
+    interval = rule.interval
+    return _around(*interval, x.dtype) if interval is not None and is_plain(x) else None
 
 
 @functools.lru_cache(maxsize=256)

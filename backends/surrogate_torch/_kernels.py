@@ -58,7 +58,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     state.captured(op, kept=_tracing() is not None)
-                    if _fused_chosen() and (within := _fused.bounds(gradient, x)):
+                    if _fused_chosen() and (within := _fused.bounds(gradient.rule, x)):
                         return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
@@ -92,7 +92,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 refuse_sparse(call.op, call.inputs)
                 if not flags.below:
                     _count(state, call.op)
-                rule = gradient.at(kwargs["decimals"]) if decimals else gradient.rule
+                rule = gradient.at(decimals=kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
                 return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
             if flags.deferred:
@@ -116,7 +116,7 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if call is not None and state is not None and gradient is not None:
             needs = _needs(call.inputs)
             if needs and args[0].is_floating_point():  # else there is an error to come
-                rule = gradient.at(kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
+                rule = gradient.at(decimals=kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
                 if is_simple(args[0], rule, call.inputs, needs):
                     _count(state, call.op)
                     boxed = pass_on.takes(args)

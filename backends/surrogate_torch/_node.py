@@ -203,7 +203,7 @@ def vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) 
     """:meth:`Rule.vjp`: at a sparse gradient's entries; by blocks where it is several passes over memory."""
     found: Sequence[Any]
     if not is_dense(g):
-        if rule.upstream or g.layout is not torch.sparse_coo:
+        if not rule.forward_mode or g.layout is not torch.sparse_coo:
             return rule.vjp(xp, saved, g.to_dense(), needs)
         return at_entries(lambda values, g: rule.vjp(xp, values, g, needs), saved, g)
     if rule.kept(needs) is Kind.CONSTANT or rule.selects(needs):

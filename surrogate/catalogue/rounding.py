@@ -46,7 +46,7 @@ def clipped(xp: Any, x: Any, *, lo: float, hi: float) -> Any:
 for _op in ROUNDINGS:
     register(_op)(identity)
     register(_op)(zero)
-    register(_op)(clipped)
+    register(_op, interval=lambda lo, hi: (lo, hi))(clipped)
 
 
 @register("round", name="sine")

@@ -13,7 +13,7 @@ from surrogate._registry import register
 from surrogate.catalogue._stable import logistic_slope, require_ordered, sech2
 
 
-@register("sign")
+@register("sign", interval=lambda width: (-width, width))
 def hardtanh(xp: Any, x: Any, *, width: Positive = 1.0) -> Any:
     """1[|x| <= width]: 1 inside the window, its two edges included; 0 outside and at NaN.
 

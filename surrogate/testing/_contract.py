@@ -131,7 +131,8 @@ def _twice(xp: Any, x: Any) -> float:
 def _one_of_each(target: Target, op: str) -> tuple[list[Any], list[Any]]:
     """One float for each input of the op, and ones of the same shapes."""
     kind = numpy_dtype(target.usual)
-    numbers = (0.25, 3.0, 5.0)[: surrogate.op(op).arity]
+    known = surrogate.op(op)
+    numbers = (0.25, *known.samples.rows(known.arity)[0])
     inputs = target.put(*(np.array([number], kind) for number in numbers))
     return inputs, target.put(*(np.ones(1, kind) for _ in numbers))
 

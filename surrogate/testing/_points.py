@@ -15,18 +15,6 @@ from surrogate.testing._dtypes import Limits, limits, neighbours, numpy_dtype, r
 Array = npt.NDArray[Any]
 
 _MAGNITUDES = (1e-3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 1e4, np.inf)
-#: Where an op itself jumps or bends, apart from 0 and the half-integers.
-_CORNERS = {"relu6": (6.0,), "clip": (-1.0, 1.0, 6.0, -0.5, 2.5)}
-#: Values of the other operands, taken together with every x.
-_OPERANDS: dict[str, tuple[tuple[float, ...], ...]] = {
-    "mod": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
-    "fmod": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
-    "floor_divide": ((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)),
-    "heaviside": ((0.0,), (0.5,), (1.0,)),
-    "clip": ((-1.0, 1.0), (0.0, 6.0), (-0.5, 2.5)),
-}
-#: For ops that a plugin defines: further operands by position.
-_OTHERWISE = (3.0, 5.0, 7.0)
 _FILLER = 0.75
 #: The number of points is a multiple of it.
 MULTIPLE = 64
@@ -65,7 +53,8 @@ class Grid:
 def grid(case: Case, dtype: str) -> Grid:
     """Every x with every further operand and every upstream value."""
     xs = abscissae(case, dtype)
-    others = operands(case.op, case.gradient.op.arity)
+    op = case.gradient.op
+    others = op.samples.rows(op.arity)
     rows = list(product(xs, others))
     # few different shapes, so that frameworks that compile each op for each shape do so few times
     rows += [(_FILLER, others[0])] * (-len(rows) % MULTIPLE)
@@ -80,14 +69,9 @@ def abscissae(case: Case, dtype: str) -> list[float]:
     """The values of x, each exact in the dtype."""
     tiny = limits(dtype).subnormal
     found = [-np.inf, *(-m for m in reversed(_MAGNITUDES[:-1])), -tiny, -0.0, 0.0, tiny, *_MAGNITUDES, np.nan]
-    for corner in (*_CORNERS.get(case.op, ()), *case.gradient.params.values()):
+    for corner in (*case.gradient.op.samples.corners, *case.gradient.params.values()):
         for edge in (corner, -corner):
             # a window's edge is a tie only where the dtype has that number; its neighbours never are
             found += [*([edge] if represents(dtype, edge) else []), *neighbours(dtype, edge)]
     exact = [float(np.asarray(x).astype(numpy_dtype(dtype))) for x in found]
     return list({repr(x): x for x in exact}.values())  # each once; 0.0 and -0.0 are two
-
-
-def operands(op: str, arity: int) -> tuple[tuple[float, ...], ...]:
-    """The values of the operands after the first."""
-    return _OPERANDS.get(op, (_OTHERWISE[: arity - 1],))

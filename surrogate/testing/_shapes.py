@@ -41,10 +41,6 @@ UNARY = ("scalar", "empty", "vector", "matrix", "transposed", "strided")
 
 # short binary fractions, so that sums of masks are exact; none is at a tie
 _FIRST = (-1.75, 0.25, 0.75, -0.625, 2.25, 1.125)
-_OTHERS: dict[str, tuple[tuple[float, ...], ...]] = {
-    "clip": ((-1.0, -0.5, -2.0, -1.5, -0.25, -1.25), (1.0, 0.5, 2.0, 1.5, 0.25, 1.25)),
-}
-_OPERAND = (3.0, -0.25, 0.5, -3.0, 0.5, 3.0)
 _UPSTREAM = (1.0, -2.0, 0.5, 1.0, 3.0, -1.0)
 
 
@@ -176,8 +172,8 @@ def _outcome(call: Callable[[], Array]) -> Array | Exception:
 
 def _arrays(case: Case, dtype: str, name: str) -> tuple[list[Array], Array]:
     kind, shapes = numpy_dtype(dtype), SHAPES[name][: case.gradient.op.arity]
-    others = _OTHERS.get(case.op, (_OPERAND, _OPERAND[::-1]))
-    rows = (_FIRST, *others)
+    op = case.gradient.op
+    rows = (_FIRST, *op.samples.columns(op.arity))
     inputs = [_fill(row, shape, kind, name) for row, shape in zip(rows, shapes, strict=False)]
     return inputs, _fill(_UPSTREAM, np.broadcast_shapes(*shapes), kind, name)
 

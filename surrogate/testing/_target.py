@@ -85,7 +85,8 @@ class Meter:
         ops = target.backend.ops
         self.op = next((op for op in _PREFERRED if op in ops), min(ops))
         self.target = target
-        rest = (3.0, 5.0, 7.0)[: _op(self.op).arity - 1]
+        known = _op(self.op)
+        rest = known.samples.rows(known.arity)[0]
         self.inputs = [np.array([value], numpy_dtype(target.usual)) for value in (0.25, *rest)]
         self.native = self.read()
 

@@ -135,3 +135,38 @@ def test_a_checkpoint(reentrant):
         y = torch.utils.checkpoint.checkpoint(lambda x: torch.sign(x * 1) * 3, x, use_reentrant=reentrant)
     y.sum().backward()
     assert x.grad.tolist() == [3.0, 3.0, 0.0]
+
+
+def clipped(xp, x):
+    return surrogate.window(xp.abs(x) <= 1, 2.0)
+
+
+def test_a_users_window_of_the_same_name_keeps_its_numbers():
+    """It is found by what the rule says of itself: of the name alone, this window of 2 was taken for 1."""
+    x = torch.tensor([-2.0, 0.5, 1.0])
+    with surrogate.override("torch", {"abs": clipped}), fused_windows():
+        node, got = gradient(torch.abs, x, torch.ones(3))
+    assert got.tolist() == [0, 2, 2]
+    assert "Fused" not in node
+
+
+def hardtanh(xp, x):
+    return x > 0
+
+
+def test_a_name_without_its_parameters_is_no_error():
+    with surrogate.override("torch", {"relu": hardtanh}), fused_windows():
+        assert gradient(torch.relu, torch.tensor([-1.0, 1.0]), torch.ones(2))[1].tolist() == [0, 1]
+
+
+def test_a_users_interval_gets_the_kernel():
+    surrogate.register("abs", name="unit", interval=lambda width: (-width, width), replace=True)(unit)
+    x = torch.tensor([-2.5, -2.0, 0.5, 3.0])
+    with surrogate.override("torch", {"abs": "unit(width=2)"}), fused_windows():
+        node, got = gradient(torch.abs, x, torch.ones(4))
+    assert got.tolist() == [0, 1, 1, 0]
+    assert "Fused" in node
+
+
+def unit(xp, x, *, width=1.0):
+    return xp.abs(x) <= width

@@ -157,3 +157,31 @@ def test_without_matplotlib_the_command_that_installs_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(surrogate.MissingExtraError, match=r"pip install \"surrogate-gradients\[plot\]\""):
         plot.gradient("sign", "hardtanh")
+
+
+class TestAPacksOp:
+    """An op of a pack, of two inputs, about whose second nothing is said."""
+
+    @pytest.fixture(autouse=True)
+    def op(self):
+        from surrogate._registry import registry
+
+        registry.add_op(surrogate.Op("steps", ("x", "y"), lambda x, y: np.floor(x / y) * y))
+        surrogate.register("steps", name="straight")(lambda xp, x, y: (xp.abs(x) <= y, 2.0))
+        yield
+        for table in (registry._ops, registry._formulas, registry._presets):
+            del table["steps"]
+
+    def test_it_is_drawn_with_the_second_held(self, ax):
+        plot.op("steps", ax=ax)
+        assert "y = 3" in ax.get_title()
+
+    def test_it_is_shown_and_drawn_on_the_command_line(self, tmp_path, monkeypatch):
+        from click.testing import CliRunner
+
+        from surrogate.cli import cli
+
+        monkeypatch.setattr(plot, "ops", lambda: ["steps"])  # --all draws two hundred axes
+        for words in (["show", "steps:straight"], ["plot", "--all", "-o", str(tmp_path / "all.png")]):
+            done = CliRunner().invoke(cli, words)
+            assert done.exit_code == 0, done.output

@@ -237,8 +237,8 @@ def test_decimals_move_the_point_where_the_formula_is_evaluated():
 
 def test_rules_are_values():
     found = surrogate.gradient("round", "identity")
-    assert found.at(2) is found.at(2)
-    assert found.at(2) != found.at(1)
-    assert found.at(0) is found.rule
-    assert len({found.at(2), found.at(2), found.rule}) == 2
-    assert found.at(2).digest != found.rule.digest
+    assert found.at(decimals=2) is found.at(decimals=2)
+    assert found.at(decimals=2) != found.at(decimals=1)
+    assert found.at(decimals=0) is found.rule
+    assert len({found.at(decimals=2), found.at(decimals=2), found.rule}) == 2
+    assert found.at(decimals=2).digest != found.rule.digest

@@ -26,7 +26,7 @@ class Apart(Toy):
 
     def vjp(self, rule, saved, g, needs):
         found = super().vjp(rule, saved, g, needs)
-        if rule.gradient.id != "sign:tanh(slope=1.0)":
+        if rule.id != "sign:tanh(slope=1.0)":
             return found
         return [np.asarray(tape.unbox(c)) * (1 + 3 * np.finfo(c.dtype).eps).astype(c.dtype) for c in found]
 

@@ -28,7 +28,7 @@ class Capture:
         if arrays is None:
             return native(*inputs)
         state.captured(op)
-        return self._with_rule(native, gradient.at(decimals))(*arrays)
+        return self._with_rule(native, gradient.at(decimals=decimals) if decimals else gradient.rule)(*arrays)
 
     def _make(self, native, rule):
         """``native`` as a function of MLX whose derivatives are the rule's."""

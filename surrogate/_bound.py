@@ -1,0 +1,53 @@
+"""A formula with its parameters and the op's attributes given: what a rule is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surrogate._op import Op
+
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A formula, ready to be evaluated.
+
+    Attributes:
+        id: how the gradient is named everywhere: ``sign:hardtanh(width=1.0)``.
+        digest: hex text that is equal in every process for the same gradient and attributes.
+        op: the op it is for.
+        function: ``function(xp, *points)``, or ``function(xp, g, *points)`` if :attr:`upstream`.
+        takes: how many of the op's inputs it takes, the first ones.
+        upstream: whether it takes the upstream gradient and gives cotangents.
+        attributes: the op's static arguments that differ from their defaults.
+        interval: the bounds of the interval that it says to be, of an op of one input.
+    """
+
+    id: str
+    digest: str
+    op: Op
+    function: Callable[..., Any]
+    takes: int
+    upstream: bool
+    attributes: Mapping[str, Any]
+    interval: tuple[float, float] | None = None
+
+    def points(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Where the formula is evaluated: ``round(x, d)`` steps as ``round`` does at ``x * 10**d``."""
+        if not self.attributes or self.op.at is None:
+            return inputs[: self.takes]
+        found = self.op.at(*inputs, **self.attributes)
+        return (found if type(found) is tuple else (found,))[: self.takes]
+
+    def evaluate(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
+        """What the formula returns, as a tuple."""
+        result = self.function(xp, *self.points(inputs))
+        return result if type(result) is tuple else (result,)
+
+    def cotangents(self, xp: Any, g: Array, inputs: Sequence[Array]) -> tuple[Any, ...]:
+        """What a formula of the upstream gradient returns, as a tuple."""
+        result = self.function(xp, g, *self.points(inputs))
+        return result if type(result) is tuple else (result,)
