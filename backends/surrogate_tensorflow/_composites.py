@@ -7,6 +7,7 @@ must not change ``keras.ops.quantile``.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from surrogate_tensorflow import _eager, _graph, _native
 from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
-from surrogate_tensorflow._swap import Swap, exists
+from surrogate_tensorflow._swap import Swap, exists, find
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -25,6 +26,21 @@ if TYPE_CHECKING:
 Tensor = Any
 _TNP = "tensorflow.python.ops.numpy_ops"
 _KERAS = "keras.src.backend.tensorflow.numpy"
+
+#: module, function, the op that it is, and its arguments that are the op's inputs, in the op's order.
+_OURS = (
+    ("tensorflow.python.ops.clip_ops", "clip_by_value", "clip", ("t", "clip_value_min", "clip_value_max")),
+    (f"{_TNP}.np_math_ops", "clip", "clip", ("a", "a_min", "a_max")),
+    (f"{_TNP}.np_math_ops", "fix", "trunc", ("x",)),
+    (f"{_TNP}.np_math_ops", "heaviside", "heaviside", ("x1", "x2")),
+    (f"{_TNP}.np_array_ops", "around", "round", ("a",)),
+    (_KERAS, "trunc", "trunc", ("x",)),
+    (_KERAS, "heaviside", "heaviside", ("x1", "x2")),
+    (_KERAS, "fmod", "fmod", ("x1", "x2")),
+    (_KERAS, "round", "round", ("x",)),
+)
+#: Where an argument may be None, what that stands for.
+_OPEN = {"a_min": -math.inf, "a_max": math.inf}
 
 _swaps: list[Swap] = []
 
@@ -37,20 +53,13 @@ def install(backend: TensorFlowBackend) -> None:
     """
     unit = Unit(backend)
     ours: list[tuple[str, str, Callable[..., Any]]] = [
-        ("tensorflow.python.ops.clip_ops", "clip_by_value", unit.clip_by_value),
-        (f"{_TNP}.np_math_ops", "clip", unit.tnp_clip),
-        (f"{_TNP}.np_math_ops", "fix", unit.of("trunc")),
-        (f"{_TNP}.np_math_ops", "heaviside", unit.of("heaviside")),
-        (f"{_TNP}.np_array_ops", "around", unit.rounded),
-        (_KERAS, "trunc", unit.of("trunc")),
-        (_KERAS, "heaviside", unit.of("heaviside")),
-        (_KERAS, "fmod", unit.of("fmod")),
-        (_KERAS, "round", unit.rounded),
+        (module, name, unit.of(op, find(module, name), operands))
+        for module, name, op, operands in _OURS
+        if exists(module, name)
     ]
     native = [(module, name, unit.native) for module, names in _native.FUNCTIONS for name in names]
-    _swaps[:] = [
-        Swap(module, name, handler) for module, name, handler in (*ours, *native) if exists(module, name)
-    ]
+    there = [place for place in native if exists(*place[:2])]
+    _swaps[:] = [Swap(*place) for place in (*ours, *there)]
 
 
 def switch(on: bool) -> None:
@@ -75,33 +84,24 @@ class Unit:
             return scope.run(Situation(scope.nothing.state, here.types), native, *args, **kwargs)
         return scope.pause.run(native, *args, **kwargs)
 
-    def of(self, op: str) -> Callable[..., Any]:
-        """The handler of a function that takes exactly the op's inputs."""
+    def of(self, op: str, function: Callable[..., Any], operands: Sequence[str]) -> Callable[..., Any]:
+        """The handler of a function, ``operands`` of whose arguments are the op's inputs, in that order."""
+        signature = inspect.signature(function)
 
-        def handler(native: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
-            operands = (*inputs, *named.values())
-            return self._run(op, operands, lambda: native(*inputs, **named))
+        def handler(native: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            try:
+                arguments = signature.bind(*args, **named).arguments
+            except TypeError:
+                return native(*args, **named)  # it says what is wrong
+            x = arguments[operands[0]]
+            if isinstance(x, tf.IndexedSlices):
+                sparse = {**arguments, operands[0]: x.values}
+                return tf.IndexedSlices(handler(native, **sparse), x.indices, x.dense_shape)
+            inputs = [_OPEN.get(name) if (x := arguments[name]) is None else x for name in operands]
+            decimals = int(arguments.get("decimals", 0))
+            return self._run(op, inputs, lambda: native(*args, **named), decimals)
 
         return handler
-
-    def clip_by_value(
-        self, native: Callable[..., Any], t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = None
-    ) -> Any:
-        """``tf.clip_by_value``, which everything that clips in Keras ends in."""
-        if isinstance(t, tf.IndexedSlices):
-            values = self.clip_by_value(native, t.values, clip_value_min, clip_value_max, name)
-            return tf.IndexedSlices(values, t.indices, t.dense_shape)
-        operands = (t, clip_value_min, clip_value_max)
-        return self._run("clip", operands, lambda: native(*operands, name=name))
-
-    def tnp_clip(self, native: Callable[..., Any], a: Any, a_min: Any = None, a_max: Any = None) -> Any:
-        """``tf.experimental.numpy.clip``, whose bounds may be None."""
-        bounds = (-math.inf if a_min is None else a_min, math.inf if a_max is None else a_max)
-        return self._run("clip", (a, *bounds), lambda: native(a, a_min, a_max))
-
-    def rounded(self, native: Callable[..., Any], x: Any, decimals: int = 0) -> Any:
-        """``round`` with decimals, which TensorFlow has not."""
-        return self._run("round", (x,), lambda: native(x, decimals), decimals)
 
     def _run(
         self, op: str, operands: Sequence[Any], native: Callable[[], Tensor], decimals: int = 0

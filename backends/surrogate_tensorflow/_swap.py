@@ -32,14 +32,15 @@ def enter(key: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def exists(module: str, name: str) -> bool:
     """Whether this version of the framework has the function."""
     try:
-        _find(module, name)
+        find(module, name)
     except (ImportError, AttributeError):
         return False
     return True
 
 
-def _find(module: str, name: str) -> Any:
-    return operator.attrgetter(name)(importlib.import_module(module))
+def find(module: str, name: str) -> Any:
+    """The function itself, without decorators."""
+    return inspect.unwrap(operator.attrgetter(name)(importlib.import_module(module)))
 
 
 class Swap:
@@ -56,7 +57,7 @@ class Swap:
 
     def __init__(self, module: str, name: str, handler: Handler) -> None:
         self.key = f"{module}.{name}"
-        function = inspect.unwrap(_find(module, name))
+        function = find(module, name)
         if not isinstance(function, types.FunctionType) or function.__closure__:
             raise surrogate.IncompatibleFrameworkError(
                 f"{self.key} is no plain function, so what it does cannot be exchanged: "
