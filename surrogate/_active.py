@@ -101,8 +101,8 @@ class Store:
         found = self.callers.user_frame(frame)
         if found is None:
             return Site("", 0, "")
-        name, path = self.callers.name(found), self._module_path(frame)
-        return Site(found.f_code.co_filename, found.f_lineno, name, path)
+        here = Site(found.f_code.co_filename, found.f_lineno, self.callers.name(found))
+        return (self.callers.original(found) or here)._replace(path=self._module_path(frame))
 
     def is_foreign(self) -> bool:
         """Whether what is in force here came with a copy of another thread's context.

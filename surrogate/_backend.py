@@ -15,7 +15,7 @@ from surrogate._errors import UnsupportedAuditError
 from surrogate._function_call import FunctionKit, catch
 from surrogate._holds import Holds
 from surrogate._native_kit import NativeKit
-from surrogate._places import Callers
+from surrogate._places import Callers, Site
 from surrogate._ruleset import RuleSet
 from surrogate._state import State
 
@@ -99,7 +99,12 @@ class Backend(abc.ABC):
     def callers(self) -> Callers:
         """Tells the user's code on the stack from the framework's and ours."""
         own = type(self).__module__.partition(".")[0]
-        return Callers({self.framework, *self.packages, "numpy", "surrogate", own} - {"__main__"})
+        names = {self.framework, *self.packages, "numpy", "surrogate", own} - {"__main__"}
+        return Callers(names, self.original)
+
+    def original(self, frame: FrameType) -> Site | None:
+        """Where the code of a frame comes from, if the framework made it from a function of the user's."""
+        return None
 
     def module_path(self, frame: FrameType) -> str:
         """The name of the module of a model whose forward this frame, or one around it, runs; or empty.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
@@ -134,24 +134,29 @@ class Callers:
 
     Args:
         packages: import names of the packages whose code is passed over.
+        original: where code that the framework made from the user's comes from; None for code as written.
     """
 
-    def __init__(self, packages: Iterable[str]) -> None:
+    def __init__(
+        self, packages: Iterable[str], original: Callable[[FrameType], Site | None] = lambda frame: None
+    ) -> None:
         self._packages = frozenset(packages)
+        self.original = original
         self._known: dict[int, tuple[CodeType, str]] = {}
 
     def user_frame(self, frame: FrameType | None) -> FrameType | None:
         """The nearest frame of the user's, this one or an outer one; None if there is none."""
-        known = self._known
-        while frame is not None:
-            code = frame.f_code
-            found = known.get(id(code))
-            if found is None or found[0] is not code:
-                found = self._learn(frame)
-            if found[1]:
-                return frame
+        while frame is not None and not self.is_users(frame):
             frame = frame.f_back
-        return None
+        return frame
+
+    def is_users(self, frame: FrameType) -> bool:
+        """Whether a frame runs code of the user's."""
+        code = frame.f_code
+        found = self._known.get(id(code))
+        if found is None or found[0] is not code:
+            found = self._learn(frame)
+        return bool(found[1])
 
     def name(self, frame: FrameType | None) -> str:
         """The dotted name of the nearest code of the user's; empty if there is none."""
@@ -167,14 +172,16 @@ class Callers:
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         # the code object is kept: another one at the same address must not be taken for it
-        found = self._known[id(code)] = (code, self.name_of(code, frame.f_globals))
+        name = self.name_of(code, frame.f_globals)
+        made = self.original(frame) if name else None
+        found = self._known[id(code)] = (code, name if made is None else made.name)
         return found
 
     def name_of(self, code: CodeType, module_globals: dict[str, Any]) -> str:
         """The dotted name of a function by its code; empty where it is passed over."""
         module = module_globals.get("__name__")
         if not isinstance(module, str):
-            return "<unnamed>"  # run by exec: no name is of it
+            return ""  # run by exec, as generated code is: whoever runs it decides
         if self.is_passed_over(module):
             return ""
         if module == "__main__" and (spec := module_globals.get("__spec__")) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Mapping
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 from surrogate._captures import Captured, Captures
@@ -67,6 +67,10 @@ class Layer:
         return "" if gradient is None else gradient.spec
 
 
+#: Decides about code that is not the user's: whoever called it does.
+_PASSED_OVER = Layer({})
+
+
 class State:
     """The rules in force at one place, and which layer each came from. Immutable.
 
@@ -75,7 +79,7 @@ class State:
         traced: whether an override wants to know where ops are captured.
     """
 
-    __slots__ = ("_first", "_layers", "_placed", "_store", "rules", "traced")
+    __slots__ = ("_decided", "_first", "_layers", "_placed", "_store", "rules", "traced")
 
     def __init__(self, store: Store, layers: Mapping[str, tuple[Layer, ...]]) -> None:
         """``layers``: for each op those that may decide about it, from the top down; the last has no place,
@@ -95,6 +99,7 @@ class State:
         self.rules = RuleSet(rules, choices)
         self._first = rules.get
         self.traced = any(layer.trace for found in layers.values() for layer in found)
+        self._decided: dict[str, dict[int, tuple[CodeType, Layer | None]]] = {op: {} for op in self._placed}
 
     def rule(self, op: str, frame: Where = None) -> Gradient | None:
         """The gradient of a call of ``op``; None leaves it native.
@@ -152,7 +157,26 @@ class State:
 
     def _deciding(self, op: str, frame: FrameType | Site) -> Layer | None:
         """The layer that decides about a call from this place; None if no layer is about it."""
-        name = frame.name if isinstance(frame, Site) else self._store.callers.name(frame)
+        if isinstance(frame, Site):
+            return self._decide(op, frame, frame.name)
+        decided, here = self._decided[op], frame
+        while here is not None:  # a small op's time is spent here: one look-up for each frame
+            code = here.f_code
+            found = decided.get(id(code))
+            if found is not None and found[0] is code:
+                if found[1] is not _PASSED_OVER:
+                    return found[1]
+            else:
+                users = self._store.callers.is_users(here)
+                layer = self._decide(op, frame, self._store.callers.name(here)) if users else _PASSED_OVER
+                if not self.traced and len(decided) < _REMEMBERED:
+                    decided[id(code)] = code, layer
+                if users:
+                    return layer
+            here = here.f_back  # type: ignore[assignment]
+        return self._decide(op, frame, "")
+
+    def _decide(self, op: str, frame: FrameType | Site, name: str) -> Layer | None:
         self._store.met.add(name)
         for layer in self._layers[op]:
             places = layer.places

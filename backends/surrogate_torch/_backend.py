@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
 
-from surrogate import Backend, RuleSet
-from surrogate_torch import _driver, _hooks, _namespace
+from surrogate import Backend, RuleSet, Site
+from surrogate_torch import _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
 from surrogate_torch._install import Installation
 from surrogate_torch._scope import flags
@@ -33,6 +34,8 @@ class TorchBackend(Backend):
     ops = OPS
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
+    packages = ("functorch",)
+    places = True
     xp = _namespace
 
     def __init__(self) -> None:
@@ -48,6 +51,14 @@ class TorchBackend(Backend):
             with self._lock:
                 if self._installation is None:
                     self._installation = Installation(self)
+
+    def original(self, frame: FrameType) -> Site | None:
+        """The function whose rest the compiler has made a function of, after a break in its graph."""
+        return _traced.original(frame)
+
+    def module_path(self, frame: FrameType) -> str:
+        """The name of the ``nn.Module`` whose forward runs, in the outermost one that does."""
+        return _traced.module_path(frame)
 
     # -- for the conformance kit ---------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import warnings
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch._guards import Guard, TracingContext
@@ -24,6 +25,9 @@ from surrogate_torch._shield import is_function_of
 
 _SEPARATOR = "|surrogate:"
 
+#: What was decided by place while a frame is traced.
+_verdicts: WeakKeyDictionary[TracingContext, list[tuple[str, str]]] = WeakKeyDictionary()
+
 
 def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
     """The frame being traced depends on the gradient of ``op``."""
@@ -32,11 +36,16 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
         return
     if gradient is not None:
         _warn_if_inlined(op)
-    _tag(scope.current().digest)
+    rules = scope.current()
+    if op in rules.placed:  # equal graphs of two places may have two gradients
+        _verdicts.setdefault(context, []).append((op, gradient.digest if gradient else ""))
+    _tag(rules.digest, _verdicts.get(context))
     guards = context.guards_context.dynamo_guards
     if not any(_guarded(guard) == op for guard in guards):
-        digest, spec = (gradient.digest, gradient.spec) if gradient is not None else ("", "native")
-        guards.add(Guard(_source(), functools.partial(_install, op=op, digest=digest, spec=spec)))
+        spec = gradient.spec if gradient is not None else "native"
+        guards.add(
+            Guard(_source(), functools.partial(_install, op=op, key=rules.keyed.get(op, ""), spec=spec))
+        )
 
 
 def _warn_if_inlined(op: str) -> None:
@@ -69,16 +78,15 @@ def _guarded(guard: Any) -> str | None:
     )
 
 
-def _install(builder: Any, guard: Any, *, op: str, digest: str, spec: str) -> None:
+def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str) -> None:
     """What Dynamo calls to make the guard, once the frame is compiled.
 
-    It may be in another process, to which the compiled frame was taken: so a gradient is known by its digest.
+    It may be in another process, to which the compiled frame was taken: rules are known by a digest.
     """
     rules = _scope().current
 
     def holds(_: Any) -> bool:
-        gradient = rules().get(op)
-        return (gradient.digest if gradient is not None else "") == digest
+        return rules().keyed.get(op, "") == key
 
     text = [f"surrogate gradient of {op} == {spec}"]
     add = builder.guard_manager.root.add_lambda_guard
@@ -93,14 +101,15 @@ def _scope() -> Scope:
     return Scope(surrogate.load_backend("torch"))
 
 
-def _tag(digest: str) -> None:
+def _tag(digest: str, verdicts: object) -> None:
     """Put the rules into the compiler's tag, after whatever the user has put there.
 
     Set while tracing, and not when the rules change: the setting is local to the context.
     """
     config = torch.compiler.config
     own = config.cache_key_tag.partition(_SEPARATOR)[0]
-    tag = f"{own}{_SEPARATOR}{digest}.{_code()}" if digest else own
+    places = f".{sha256(repr(verdicts).encode()).hexdigest()[:16]}" if verdicts else ""
+    tag = f"{own}{_SEPARATOR}{digest}.{_code()}{places}" if digest else own
     if tag != config.cache_key_tag:
         config.cache_key_tag = tag
 

@@ -64,6 +64,8 @@ HOOKS = (
     Hook("torch.utils.checkpoint.CheckpointFunction.backward", "where it runs the function again"),
     Hook("torch.utils.checkpoint._CheckpointFrame.__init__", "where the other kind does"),
     Hook("torch._higher_order_ops", "where the operators are that run functions again: cond, map, ..."),
+    Hook("torch.nn.Module._call_impl", "the module of a model whose forward runs, for captures"),
+    Hook("torch.fx.Interpreter.run_node", "the lines that a compiled op comes from (public)"),
     Hook("torch._C._jit_set_profiling_mode", "keep TorchScript from differentiating by itself"),
     Hook("torch._C.ScriptMethod._debug_flush_compilation_cache", "the same for modules that ran before"),
 )
@@ -71,6 +73,10 @@ HOOKS = (
 #: Needed when torch.compile traces; importing them loads the compiler.
 COMPILER_HOOKS = (
     Hook("torch._dynamo.source.GlobalStateSource", "the source of a guard that reads no variable"),
+    Hook(
+        "torch._dynamo.symbolic_convert.InstructionTranslatorBase.step",
+        "the user's frame while the compiler reads its bytecode",
+    ),
 )
 
 

@@ -23,9 +23,14 @@ from surrogate_torch._numbers import as_tensors
 from surrogate_torch._plain import has_tangent, in_forward_mode
 from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, untouched
 from surrogate_torch._shield import OWN, inside_a_function
-from surrogate_torch._spellings import UNARY, Spelling, tensor_slots
+from surrogate_torch._spellings import UNARY, Call, Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
+
+#: Why a call under a rule stays native.
+NOT_RECORDED = "no gradient is recorded"
+NOT_FLOATING = "not a real floating-point tensor"
+PYTORCHS_OWN = "called by a function of PyTorch's"
 
 _graph_task = torch._C._current_graph_task_id
 _fused_chosen = _fused.chosen.get
@@ -48,25 +53,31 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if state is not None and state.rules is NO_RULES and not _modes():  # is_idle(), written out
             return native.call_boxed(keys, x)
         if state is not None:
-            gradient = state.rules.get(op)
+            traced = _tracing() is not None
+            gradient = state.rule(op, scope.site() if traced else None)
             if gradient is not None and inside_a_function(op, sys._getframe().f_back):
+                state.missed(op, PYTORCHS_OWN)
                 gradient = None
-            elif _tracing() is not None:
+            elif traced:
                 _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
                 if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and _needs((x,)):
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
-                    state.captured(op, kept=_tracing() is not None)
+                    _count(state, op, scope) if traced else state.captured(op, kept=False)
                     if _fused_chosen() and (within := _fused.bounds(gradient.rule, x)):
                         return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
                 if needs := _needs((x,)):
                     if not flags.below:
-                        _count(state, op)
+                        _count(state, op, scope)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
-                    _count(state, op)
+                    _count(state, op, scope)
+                elif state.traced:
+                    scope.missed(state, op, NOT_RECORDED)
+            elif gradient is not None and state.traced:
+                scope.missed(state, op, NOT_FLOATING)
         if uses and (state is None or state.rules):
             with untouched(uses):
                 return native.call_boxed(keys, x)
@@ -91,12 +102,11 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             if needs := _needs(call.inputs):
                 refuse_sparse(call.op, call.inputs)
                 if not flags.below:
-                    _count(state, call.op)
+                    _count(state, call.op, scope)
                 rule = gradient.at(decimals=kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
                 return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
-            if flags.deferred:
-                _count(state, call.op)
+            _not_now(state, call, scope)
         return pass_on(state, keys, args, kwargs)
 
     return kernel
@@ -118,14 +128,13 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             if needs and args[0].is_floating_point():  # else there is an error to come
                 rule = gradient.at(decimals=kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
                 if is_simple(args[0], rule, call.inputs, needs):
-                    _count(state, call.op)
+                    _count(state, call.op, scope)
                     boxed = pass_on.takes(args)
                     capture = Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs)
                     return SurrogateInplace.apply(capture, args[0])
                 # the op's input is about to be overwritten, and the rule may keep it
                 return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
-            if flags.deferred:
-                _count(state, call.op)
+            _not_now(state, call, scope)
         return pass_on(state, keys, args, kwargs)
 
     def of_one(keys: Any, x: Any) -> Any:
@@ -160,17 +169,29 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
     state = scope.here(op)
     if state is None:
         return None, None
-    gradient = state.rules.get(op)
+    traced = _tracing() is not None
+    gradient = state.rule(op, scope.site() if traced else None)
     if gradient is not None and inside_a_function(op, sys._getframe(1)):
+        state.missed(op, PYTORCHS_OWN)
         return state, None
-    if _tracing() is not None:
+    if traced:
         _guards.note(op, gradient, scope)
     return state, gradient
 
 
-def _count(state: State, op: str) -> None:
+def _count(state: State, op: str, scope: Scope) -> None:
     """Count a capture; what the compiler traces runs again without being seen."""
-    state.captured(op, kept=_tracing() is not None)
+    traced = _tracing() is not None
+    state.captured(op, kept=traced, frame=scope.site() if traced else None)
+
+
+def _not_now(state: State, call: Call, scope: Scope) -> None:
+    """A call under a rule of which nothing is recorded, or not yet."""
+    if flags.deferred:
+        _count(state, call.op, scope)
+    elif state.traced:
+        floating = any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in call.inputs)
+        scope.missed(state, call.op, NOT_RECORDED if floating else NOT_FLOATING)
 
 
 def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:

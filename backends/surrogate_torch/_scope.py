@@ -12,7 +12,8 @@ from types import FrameType
 import torch
 from torch.autograd.graph import _engine_run_backward
 
-from surrogate import Backend, RuleSet, State
+from surrogate import Backend, RuleSet, Site, State
+from surrogate_torch._traced import in_compiled_code, site
 
 _graph_task = torch._C._current_graph_task_id
 _modes = torch._C._len_torch_dispatch_stack
@@ -86,6 +87,7 @@ class Scope:
     """The rules in force where an op runs."""
 
     def __init__(self, backend: Backend) -> None:
+        self._backend = backend
         self.state = backend.store.state
 
     def here(self, op: str) -> State | None:
@@ -98,6 +100,15 @@ class Scope:
         if _graph_task() == -1:
             return self.state()
         return self._in_backward(sys._getframe(1))
+
+    def site(self) -> Site | FrameType | None:
+        """From where the op that runs is called, also in code that a compiler traces."""
+        return site(self._backend)
+
+    def missed(self, state: State, op: str, why: str) -> None:
+        """Tell why an op of the user's stays native; what a compiler made of one runs without them."""
+        if not in_compiled_code():
+            state.missed(op, why, self.site())
 
     def is_idle(self) -> bool:
         """Whether an op is native and there is nothing to look at: no rule, no backward pass, no compiler."""
