@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 import surrogate
-from surrogate import plot
 from surrogate._examples import examples
 from surrogate._gradient import Gradient
 from surrogate._registry import registry
 from surrogate.cli._facts import facts
+from surrogate.cli.plot import draw
 
 INTRODUCTION = """\
 # Catalogue
@@ -21,7 +19,9 @@ INTRODUCTION = """\
 Every gradient that is registered by default, from its own docstring. The measures are taken of the
 reference in float64 along the op's first input: *mass* is the integral over the real line, *half-width*
 half the width of the peak at half its height, *even* means g(-x) = g(x) to the last bit. In the pictures
-grey is the op's value; at a jump a filled marker is the value, a hollow one a limit from one side.
+grey is the op's value; at a jump a filled marker is the value, a hollow one a limit from one side. There is
+a panel for the derivative by each input; a gradient that depends on the upstream gradient g is drawn for both
+its signs.
 
 Formulas are accurate to a few units in the last place, for as far as the rounding of the inputs allows:
 a steep tail such as exp(-25|x|) magnifies it by 25|x|. They are finite for every finite input, have their
@@ -61,7 +61,7 @@ def _op(op: str, folder: Path) -> Iterator[str]:
     default = f"`{known.default}`" if known.default else "none: `use(backend)` leaves it alone"
     yield f"(op-{op})=\n## `{op}`\n"
     yield f"`{op}({', '.join(known.inputs)})`: {escape(known.doc)} Recommended: {default}.\n"
-    yield _picture(folder, f"{op}.png", f"All gradients of {op}", lambda ax: plot.op(op, ax=ax), (9, 5.2))
+    yield _picture(folder, op, "", f"All gradients of {op}")
     for spec in examples(op):
         yield from _gradient(surrogate.gradient(op, spec), folder)
     yield from _presets(op)
@@ -73,9 +73,7 @@ def _gradient(gradient: Gradient, folder: Path) -> Iterator[str]:
     yield escape(gradient.doc) + "\n"
     rows = [("spec", f"`{gradient.spec}`"), *((_cell(what), _cell(text)) for what, text in facts(gradient))]
     yield _table(("", ""), rows)
-    yield _picture(
-        folder, f"{op}-{name}.png", gradient.id, lambda ax: plot.gradient(op, gradient, ax=ax), (6.4, 3.6)
-    )
+    yield _picture(folder, op, gradient.spec, gradient.id)
 
 
 def _presets(op: str) -> Iterator[str]:
@@ -95,10 +93,10 @@ def _cell(text: str) -> str:
     return escape(" ".join(text.split()))
 
 
-def _picture(folder, name, text, draw, size) -> str:
-    axes = Figure(figsize=size, layout="constrained").add_subplot()
-    draw(axes)
-    axes.figure.savefig(folder / "catalogue" / name, dpi=90)
+def _picture(folder: Path, op: str, spec: str, text: str) -> str:
+    """Draw a gradient, or all of an op, with a panel per input."""
+    name = f"{op}-{spec.partition('(')[0]}.png" if spec else f"{op}.png"
+    draw(op, spec, folder / "catalogue" / name, dpi=80)
     return f"![{escape(text)}](catalogue/{name})\n"
 
 

@@ -64,10 +64,17 @@ def measure(gradient: Gradient) -> Measures:
     )
 
 
-def derivative(gradient: Gradient) -> Function:
-    """The derivative by the first input as a function of it alone."""
-    others = gradient.op.held
-    return lambda x: reference.vjp(gradient.op.name, gradient, x, *others)[0]
+def derivative(gradient: Gradient, by: int = 0, g: float = 1.0) -> Function:
+    """The derivative by the input at position ``by`` as a function of the first input alone.
+
+    Of a gradient that depends on the upstream gradient: its cotangent for ``g``, divided by ``g``.
+    """
+
+    def at(x: Floats) -> Floats:
+        others = [np.full_like(x, value) for value in gradient.op.held]  # not numbers: those get a sum
+        return reference.vjp(gradient.op.name, gradient, x, *others, g=g)[by] / g
+
+    return at
 
 
 def _samples() -> Floats:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import click
 
+import surrogate
 from surrogate import plot as drawing
 from surrogate.cli._picture import FILE, check_file
 from surrogate.cli._target import split
@@ -20,7 +22,8 @@ from surrogate.cli._target import split
     type=FILE,
     help="The file; its suffix decides the format.  [default: OP.png, or gallery.png]",
 )
-def plot(op: str | None, every: bool, output: Path | None) -> None:
+@click.option("--dark", is_flag=True, help="Light lines on a dark background.")
+def plot(op: str | None, every: bool, output: Path | None, dark: bool) -> None:
     """Draw all gradients of OP over its forward, or with --all those of every op.
 
     OP may also be a single gradient, as in 'sign:tanh(slope=2)'.
@@ -30,20 +33,25 @@ def plot(op: str | None, every: bool, output: Path | None) -> None:
     target = ("gallery", "") if op is None else split(op)
     path = output or Path(f"{target[0]}.png")
     check_file(path, extra="plot", purpose="surrogate plot")
-    if every:
-        drawing.gallery(path)
-    else:
-        draw(*target, path)
+    style = importlib.import_module("matplotlib.style")
+    with style.context("dark_background" if dark else "default"):
+        if every:
+            drawing.gallery(path)
+        else:
+            draw(*target, path)
     click.echo(f"The picture is in {path}.")
 
 
-def draw(op: str, spec: str, path: Path) -> None:
-    """Draw one gradient into a file; all gradients of the op if the spec is empty."""
+def draw(op: str, spec: str, path: Path, *, dpi: int = 150) -> None:
+    """Draw one gradient into a file, a panel per input; all gradients of the op if the spec is empty."""
     from matplotlib.figure import Figure  # not pyplot: no window, and no figure that stays in memory
 
-    figure = Figure(figsize=(6.4, 4.0) if spec else (9.0, 5.2), layout="constrained")
-    if spec:
-        drawing.gradient(op, spec, ax=figure.add_subplot())
-    else:
-        drawing.op(op, ax=figure.add_subplot())
-    figure.savefig(path, dpi=150)
+    inputs = surrogate.op(op).inputs
+    width, height = (6.4, 4.0) if spec else (9.0, 5.2)
+    figure = Figure(figsize=(width, height * len(inputs)), layout="constrained")
+    for ax, by in zip(figure.subplots(len(inputs), squeeze=False)[:, 0], inputs, strict=True):
+        if spec:
+            drawing.gradient(op, spec, ax=ax, by=by)
+        else:
+            drawing.op(op, ax=ax, by=by)
+    figure.savefig(path, dpi=dpi)

@@ -1,9 +1,11 @@
 """Pictures: what is on the axes, not how the pixels look."""
 
+import re
 import subprocess
 import sys
 
 import matplotlib
+import matplotlib.style
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -30,7 +32,7 @@ def markers(ax, color):
     found = {True: [], False: []}
     for one in ax.lines:
         if one.get_marker() == "o" and one.get_color() == color:
-            filled = one.get_markerfacecolor() != "white"
+            filled = one.get_markerfacecolor() != ax.get_facecolor()
             found[filled] += [tuple(map(float, point)) for point in one.get_xydata()]
     return sorted(found[True]), sorted(found[False])
 
@@ -121,9 +123,49 @@ class TestOp:
     @pytest.mark.parametrize("op", surrogate.ops())
     def test_all_gradients_are_drawn_and_named(self, op, ax):
         plot.op(op, ax=ax)
-        labels = [text.get_text().partition("(")[0] for text in ax.get_legend().get_texts()]
-        assert [one for one in labels if one in surrogate.gradients(op)] == surrogate.gradients(op)
-        assert labels[0] == op
+        first, *labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        names = [word.partition("(")[0] for label in labels for word in re.split(r", (?!\w+=)|: ", label)]
+        named = list(dict.fromkeys(name for name in names if name in surrogate.gradients(op)))
+        assert sorted(named) == sorted(surrogate.gradients(op))
+        assert first.startswith(f"{op}(")
+
+    def test_constants_of_one_value_are_one_line_and_other_values_look_otherwise(self, ax):
+        plot.op("mod", ax=ax)
+        one, zero = line(ax, "exact, identity: 1"), line(ax, "straight_through: 0")
+        assert set(one.get_ydata()) == {1.0}
+        assert set(zero.get_ydata()) == {0.0}
+        assert one.get_linestyle() == zero.get_linestyle() == "--"
+        assert one._unscaled_dash_pattern != zero._unscaled_dash_pattern
+
+    @pytest.mark.parametrize("by", ["x", "y"])
+    def test_the_derivative_by_each_input_is_drawn(self, ax, by):
+        plot.op("mod", ["sine"], ax=ax, by=by)
+        x, y = line(ax, "sine").get_data()
+        there = ~np.isnan(y)
+        expected = surrogate.reference.vjp("mod", "sine", x[there], np.ones(there.sum()))["xy".index(by)]
+        np.testing.assert_array_equal(y[there], expected)
+        assert ax.get_ylabel() == f"value, and derivative by {by} (dimensionless)"
+
+    def test_an_unknown_input_is_an_error(self, ax):
+        with pytest.raises(surrogate.UnknownNameError, match="unknown input 'z' of mod"):
+            plot.op("mod", ax=ax, by="z")
+
+    def test_one_that_depends_on_the_upstream_gradient_is_drawn_for_both_its_signs(self, ax):
+        plot.gradient("relu", "guided", ax=ax)
+        x, up = line(ax, "guided, g = 1").get_data()
+        _, down = line(ax, "guided, g = −1").get_data()
+        assert up[x > 0].min() == 1
+        assert np.nanmax(np.abs(down)) == 0
+
+    def test_a_dark_style_gives_a_dark_picture(self):
+        with matplotlib.style.context("dark_background"):
+            ax = Figure().add_subplot()
+            plot.op("mod", ax=ax)
+        assert line(ax, "exact, identity: 1").get_color() == "white"
+        assert {one.get_markerfacecolor() for one in ax.lines if one.get_marker() == "o"} == {
+            (0.0, 0.0, 0.0, 1.0),
+            "0.55",
+        }
 
     def test_only_those_that_are_asked_for(self, ax):
         plot.op("sign", ["tanh(slope=2)", "larq:ste_sign"], ax=ax)
