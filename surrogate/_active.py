@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import attrgetter
 from types import FrameType
 from typing import Any, Literal, TypeVar
 
+from surrogate._ending import Block, to_its_end
 from surrogate._places import Callers, Site
 from surrogate._ruleset import RuleSet
 from surrogate._state import Entry, Layer, State
 from surrogate._untraced import untraced
 
 Scope = Literal["process", "context"]
-T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -137,13 +136,12 @@ class Store:
     # -- this context ------------------------------------------------------------------------
 
     @untraced
-    def push(self, layer: Layer, entry: Entry | None = None) -> Entry:
-        """Put a layer on top of this context's stack, as this entry or a new one."""
-        before, entry = self._local.get(), entry or Entry(layer)
+    def push(self, layer: Layer, entry: Entry) -> None:
+        """Put a layer on top of this context's stack, as this entry."""
+        before = self._local.get()
         base, entries = (None, ()) if before is None else (before.base, _alive(before.entries))
         try:
             self._set_local(_Local(base, (*entries, entry)), before)
-            return entry
         except BaseException:
             self.pop(entry)  # interrupted here, nobody would leave it
             raise
@@ -172,15 +170,25 @@ class Store:
         self._set_local(_Local(local.base, left) if left or local.base is not None else None, local)
 
     @untraced
-    @contextmanager
-    def exactly(self, state: State | None) -> Iterator[None]:
+    def exactly(self, state: State | None) -> Block:
         """In this context use exactly these rules, whatever is in force around; None: no rules."""
-        before = self._local.get()
-        try:
-            self._set_local(_Local(state or self._nothing, ()), before)
-            yield
-        finally:
-            self._set_local(before, self._local.get())
+        before: list[_Local | None] = []
+
+        def begin() -> None:
+            before.append(self._local.get())
+            self._set_local(_Local(state or self._nothing, ()), before[0])
+
+        def end() -> None:
+            if before:
+                self._set_local(before[0], self._local.get())
+
+        return Block(begin, end)
+
+    @untraced
+    def inside(self, layer: Layer) -> Block:
+        """A block inside a layer, in this context."""
+        entry = Entry(layer)
+        return Block(lambda: self.push(layer, entry), lambda: self.pop(entry))
 
     def under(self, state: State | None, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         """Call ``function`` under exactly these rules; an interrupt at its end leaves nothing of them."""
@@ -193,21 +201,10 @@ class Store:
             self._apply(None if before is None else before.resolve(self._process).rules, "context")
 
     def _set_local(self, local: _Local | None, before: _Local | None) -> None:
-        self._local.set(local)
         try:
+            self._local.set(local)
             self._apply(None if local is None else local.resolve(self._process).rules, "context")
         except BaseException:
             self._local.set(before)
             self._apply(None if before is None else before.resolve(self._process).rules, "context")
             raise
-
-
-def to_its_end(undo: Callable[[T], R], what: T) -> R:
-    """End an override. An interrupt (Ctrl-C) meanwhile is raised after that, not in its place."""
-    try:
-        return undo(what)
-    except Exception:
-        raise
-    except BaseException:
-        undo(what)
-        raise

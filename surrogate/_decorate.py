@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 from surrogate._active import Store
@@ -27,13 +26,7 @@ def decorate(store: Store, layer: Layer, function: F) -> F:
     if inspect.isasyncgenfunction(function):
         raise _asynchronous(function)
 
-    @contextmanager
-    def inside() -> Iterator[None]:
-        entry = store.push(layer)
-        try:
-            yield
-        finally:
-            store.pop(entry)
+    inside = functools.partial(store.inside, layer)
 
     if inspect.iscoroutinefunction(function):
 

@@ -7,13 +7,13 @@ import html
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
-from surrogate._active import to_its_end
 from surrogate._backend import Backend
 from surrogate._captures import Captures
 from surrogate._decorate import decorate
+from surrogate._ending import Exit, begins, to_its_end
 from surrogate._errors import ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
 from surrogate._keys import resolve_other
@@ -120,11 +120,16 @@ class ProcessOverride(Override):
     @untraced
     def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
         super().__init__(backend, rules, **options)
+        self._alive = False
+
+    @untraced
+    def _install(self) -> Self:
         try:
-            self._backend.store.install(self._layer)
             self._alive = True
+            self._backend.store.install(self._layer)
+            return self
         except BaseException:
-            self._backend.store.uninstall(self._layer)  # interrupted here, nobody could undo it
+            self._undo(warn=False, stacklevel=0)  # interrupted here, nobody could undo it
             raise
 
     @untraced
@@ -161,15 +166,15 @@ class ProcessOverride(Override):
 
     @untraced
     def __enter__(self) -> Self:
+        begins(self, self)
         if not self._alive:
             raise ScopeError("this override was undone; call surrogate.use(...) again.")
         return self
 
-    @untraced
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._undo(warn=kind is None, stacklevel=3)
+    def _leave(self, entry: object, kind: type[BaseException] | None) -> None:
+        self._undo(warn=kind is None, stacklevel=4)
+
+    __exit__ = Exit(_leave)
 
 
 class ScopedOverride(Override):
@@ -190,6 +195,7 @@ class ScopedOverride(Override):
     @untraced
     def __enter__(self) -> Self:
         entry = Entry(self._layer)
+        begins(self, entry)
         try:
             self._backend.store.push(self._layer, entry)
             self._entered.append(entry)
@@ -198,21 +204,18 @@ class ScopedOverride(Override):
             raise
         return self
 
-    @untraced
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        left: list[Entry] = []
+    def _leave(self, entry: Entry | None, kind: type[BaseException] | None) -> None:
+        left = [] if entry is None else [entry]
         try:
-            to_its_end(self._leave, left)
+            to_its_end(self._end, left)
         except Exception:
             self._entered += left  # still in force: it can be left again
             raise
         if kind is None:
-            self._warn_if_unused(stacklevel=2, before=left[0].hits)
+            self._warn_if_unused(stacklevel=3, before=left[0].hits)
 
-    def _leave(self, left: list[Entry]) -> None:
-        """End one entering and put it into ``left``; called again where it was interrupted."""
+    def _end(self, left: list[Entry]) -> None:
+        """End one entering, that in ``left`` or the last; called again where it was interrupted."""
         store = self._backend.store
         with store.lock:
             if not left:
@@ -224,6 +227,8 @@ class ScopedOverride(Override):
             if left[0] in self._entered:
                 self._entered.remove(left[0])
         store.pop(left[0])
+
+    __exit__ = Exit(_leave)
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of ``function`` runs inside the override.
@@ -272,7 +277,8 @@ def use(
 
     Whatever is raised, nothing was installed.
     """
-    return ProcessOverride(backend, rules, within=within, outside=outside, trace=trace)
+    made = ProcessOverride(backend, rules, within=within, outside=outside, trace=trace)
+    return made._install()  # the last step: from then on there is a handle
 
 
 @untraced

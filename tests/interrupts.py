@@ -73,7 +73,9 @@ class Alarm:
         signal.signal(signal.SIGALRM, self._ring)
 
     def _ring(self, number: int, frame: Any) -> None:
-        if self.pending:
+        if _between_use_and_its_block(frame):
+            signal.setitimer(signal.ITIMER_REAL, 5e-5)  # once it has begun
+        elif self.pending:
             self.pending = False
             raise KeyboardInterrupt
 
@@ -87,6 +89,16 @@ class Alarm:
         finally:
             self.pending = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _between_use_and_its_block(frame: Any) -> bool:
+    """Whether ``use()`` has begun and the block that is to end it has not: nobody can undo it yet.
+
+    It is a setting of the process, and stays when nobody holds what it returned.
+    """
+    entered = frame.f_locals.get("manager", frame.f_locals.get("self"))
+    inside = frame.f_code.co_filename in (surrogate._ending.__file__, surrogate._override.__file__)
+    return inside and isinstance(entered, surrogate.ProcessOverride) and getattr(entered, "_alive", False)
 
 
 class Round(NamedTuple):
@@ -187,6 +199,8 @@ def interrupt(subject: Subject, rounds: int, chance: random.Random) -> list[Roun
 
 def interrupt_loading(subject: Subject, rounds: int, chance: random.Random) -> list[Round]:
     """Interrupt the first run of a process, in one fork for each round."""
+    if not rounds:
+        return []
     (expected, length), native = _in_fork(lambda: (_timed(subject.run), subject.native()))
     moments = [chance.random() * length for _ in range(rounds)]
     return [
@@ -246,10 +260,17 @@ def main(arguments: list[str]) -> int:
 
 def _report(name: str, subject: Subject, given: argparse.Namespace, instead: Sequence[str]) -> bool:
     """Run it in both forms and print what came out; whether there was a fault."""
-    chance = random.Random(f"{given.seed} {name}")  # the backend is never loaded in this process
-    first = interrupt_loading(subject, given.loading, chance) if given.loading else []
-    later = _in_fork(lambda: interrupt(subject, given.rounds, chance)) if given.rounds else []
+    # the backend is never loaded in this process
+    first = interrupt_loading(subject, given.loading, random.Random(f"{given.seed} {name}"))
+    later: list[Round] = []
+    while len(later) < given.rounds and not (later and later[-1].fault(instead)):
+        # again, if the framework has broken itself
+        chance = random.Random(f"{given.seed} {name} {len(later)}")
+        later += _in_fork(functools.partial(interrupt, subject, given.rounds - len(later), chance))
     faults = [fault for one in (*first, *later) if (fault := one.fault(instead))]
+    for one in (*first, *later):
+        if one.native:
+            print(f"  broken framework: {one.native}; after {one.raised}")
     for word, rounds in (("loading", first), ("later", later)):
         print(f"{name}, {word}: {dict(Counter(one.kind for one in rounds))}")
     for fault in faults:

@@ -41,16 +41,18 @@ class TorchBackend(Backend):
     def __init__(self) -> None:
         mark()
         self._lock = threading.Lock()
-        self._installation: Installation | None = None
+        self._installation = Installation(self)
+        self._installed = False
 
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
         if scope == "context":
             flags.local = rules is not None
-        if rules and self._installation is None:
+        if rules and not self._installed:
             with self._lock:
-                if self._installation is None:
-                    self._installation = Installation(self)
+                if not self._installed:
+                    self._installation.complete()
+                    self._installed = True
 
     def original(self, frame: FrameType) -> Site | None:
         """The function whose rest the compiler has made a function of, after a break in its graph."""

@@ -14,7 +14,7 @@ from torch.utils import checkpoint
 
 from surrogate import Backend, State
 from surrogate_torch import _fused
-from surrogate_torch._scope import deferred
+from surrogate_torch._scope import flags
 
 
 def bind_recomputations(backend: Backend) -> None:
@@ -29,8 +29,11 @@ def bind_recomputations(backend: Backend) -> None:
     @functools.wraps(reentrant)
     def forward(ctx: Any, run_function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         # nothing is recorded now, but what runs here gets its rule when it runs again
-        with deferred():
+        before, flags.deferred = flags.deferred, True
+        try:
             return reentrant(ctx, bind(backend, run_function), preserve, *args)
+        finally:
+            flags.deferred = before
 
     @functools.wraps(reentrant_backward)
     def backward(ctx: Any, *args: Any) -> Any:

@@ -34,37 +34,31 @@ _STEPS = [
 
 
 class Installation:
-    """The kernels, in place as long as this object lives: PyTorch takes them out with their library."""
+    """The kernels, in place as long as this object lives: PyTorch takes them out with their library.
+
+    Making it changes nothing. Every step of :meth:`complete` may be done again where it was interrupted.
+    """
 
     def __init__(self, backend: Backend) -> None:
-        scope = Scope(backend)
-        # every native kernel is taken before any of ours is put over it
-        todo: list[tuple[Any, Any, str]] = []
-        for spelling in SPELLINGS:
-            make = _kernels.unary if spelling in UNARY else _kernels.general
-            targets = [(spelling.overload, make)]
-            if spelling.inplace is not None:
-                targets.append((spelling.inplace, _kernels.inplace))
-            for overload, builder in targets:
-                native = torch.library.get_kernel(overload, "AutogradCPU")
-                todo.append((overload, builder(spelling, native, scope), _KEY))
-                front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
-                if front is not None:
-                    todo.append((overload, front, _FRONT))
-        todo.extend(_foreach.kernels(scope))
-        todo.extend(shields())
-        hide([kernel for _, kernel, _ in todo] + _STEPS)
-        self._todo = todo
+        self._backend = backend
+        self._todo: list[tuple[Any, Any, str]] = []
+        self._library: Any = None
+
+    def complete(self) -> None:
+        """Do what is left to do."""
+        if not self._todo:
+            self._todo = _kernels_of(Scope(self._backend))
+        hide([kernel for _, kernel, _ in self._todo] + _STEPS)
         self.put_in()
-        bind_recomputations(backend)
-        bind_operators(backend)
+        bind_recomputations(self._backend)
+        bind_operators(self._backend)
         keep_autograd()
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()  # what was compiled before has no guards of ours
 
     def put_in(self) -> None:
         """Put the kernels over PyTorch's."""
-        self._library = torch.library.Library("aten", "IMPL")
+        self._library = torch.library.Library("aten", "IMPL")  # one that was begun before goes
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
             for overload, kernel, key in self._todo:
@@ -76,3 +70,22 @@ class Installation:
         self._library._destroy()
         for overload, _, _ in self._todo:
             overload._dispatch_cache.clear()
+
+
+def _kernels_of(scope: Scope) -> list[tuple[Any, Any, str]]:
+    """Overload, kernel and dispatch key of all; every native kernel is taken before ours is put over it."""
+    todo: list[tuple[Any, Any, str]] = []
+    for spelling in SPELLINGS:
+        make = _kernels.unary if spelling in UNARY else _kernels.general
+        targets = [(spelling.overload, make)]
+        if spelling.inplace is not None:
+            targets.append((spelling.inplace, _kernels.inplace))
+        for overload, builder in targets:
+            native = torch.library.get_kernel(overload, "AutogradCPU")
+            todo.append((overload, builder(spelling, native, scope), _KEY))
+            front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
+            if front is not None:
+                todo.append((overload, front, _FRONT))
+    todo.extend(_foreach.kernels(scope))
+    todo.extend(shields())
+    return todo

@@ -79,8 +79,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             elif gradient is not None and state.traced:
                 scope.missed(state, op, NOT_FLOATING)
         if uses and (state is None or state.rules):
-            with untouched(uses):
-                return native.call_boxed(keys, x)
+            return untouched(uses, native.call_boxed, keys, x)
         return native.call_boxed(keys, x)
 
     return kernel
@@ -239,8 +238,7 @@ class _PassOn:
 
     def __call__(self, state: State | None, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self._uses and (state is None or state.rules):
-            with untouched(self._uses):
-                return self.run(keys, args, kwargs)
+            return untouched(self._uses, self.run, keys, args, kwargs)
         return self.run(keys, args, kwargs)
 
     def run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
 from surrogate_torch import _namespace as xp, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
+from surrogate_torch._modes import in_forward, in_grad
 from surrogate_torch._plain import is_large, sees_ops
 from surrogate_torch._scope import EVERY, flags, untouched
 
@@ -95,17 +95,12 @@ class Surrogate(Node):
             grad, forward = outer
             before, flags.below = flags.below, True
             try:
-                with (
-                    _below_autograd(),
-                    torch.set_grad_enabled(grad),
-                    forward_ad._set_fwd_grad_enabled(forward),
-                ):
-                    y = capture.forward()
+                with _below_autograd():
+                    y = in_grad(grad, in_forward, forward, capture.forward)
             finally:
                 flags.below = before
         if above:
-            with untouched():
-                saved = _save(rule, inputs, needs, y.dtype)
+            saved = untouched(EVERY, _save, rule, inputs, needs, y.dtype)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
         ctx.operands = [(x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in inputs]
         ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in saved]
@@ -117,17 +112,7 @@ class Surrogate(Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
-        with untouched():
-            found = vjp_best(ctx.rule, _restore(ctx, saved), g, ctx.needs)
-            return (
-                None,
-                None,
-                *(
-                    None if c is None else _to_operand(c, *operand)
-                    for c, operand in zip(found, ctx.operands, strict=True)
-                    if operand is not None
-                ),
-            )
+        return None, None, *untouched(EVERY, _cotangents, ctx, saved, g)
 
     @staticmethod
     def jvp(ctx: Any, _capture: None, _outer: None, *tangents: Any) -> Any:
@@ -135,14 +120,7 @@ class Surrogate(Node):
         saved = ctx.saved_tensors
         if nested:  # this level's primals: an outer level's tangents stay on them
             saved = [_unpack_dual(t, 0)[0] for t in saved]
-        given = iter(tangents)
-        with untouched(), forward_ad._set_fwd_grad_enabled(nested):
-            aligned = [None if operand is None else _cast(next(given), ctx.dtype) for operand in ctx.operands]
-            tangent = ctx.rule.jvp(xp, _restore(ctx, saved), aligned, ctx.needs)
-            if tangent is None:
-                like = next(t for t in aligned if t is not None)
-                return like.new_zeros(ctx.shape)
-            return tangent if tangent.shape == ctx.shape else tangent.expand(ctx.shape).clone()
+        return untouched(EVERY, in_forward, nested, _tangent, ctx, saved, tangents)
 
 
 class SurrogateUnary(Node):
@@ -157,8 +135,11 @@ class SurrogateUnary(Node):
             small = type(x) is torch.Tensor and x.numel() < LARGE
             saved = rule.save(xp, (x,), _ONE) if small else None
         if saved is None:
-            with untouched() if sees_ops(x) else _below_autograd():
-                saved = save_best(rule, (x,), _ONE)
+            if sees_ops(x):
+                saved = untouched(EVERY, save_best, rule, (x,), _ONE)
+            else:
+                with _below_autograd():
+                    saved = save_best(rule, (x,), _ONE)
         if saved:
             ctx.save_for_backward(*saved)
             ctx.save_for_forward(*saved)
@@ -178,11 +159,31 @@ class SurrogateUnary(Node):
 
     @staticmethod
     def jvp(ctx: Any, _redispatch: None, _keys: None, _rule: None, tangent: Any) -> Any:
-        with untouched(), forward_ad._set_fwd_grad_enabled(False):
-            return ctx.rule.jvp(xp, ctx.saved_tensors, (tangent,), _ONE)
+        return untouched(EVERY, in_forward, False, ctx.rule.jvp, xp, ctx.saved_tensors, (tangent,), _ONE)
 
 
 _ONE = (True,)
+
+
+def _cotangents(ctx: Any, saved: Sequence[Any], g: Any) -> list[Any]:
+    """One for each operand that is a tensor."""
+    found = vjp_best(ctx.rule, _restore(ctx, saved), g, ctx.needs)
+    return [
+        None if c is None else _to_operand(c, *operand)
+        for c, operand in zip(found, ctx.operands, strict=True)
+        if operand is not None
+    ]
+
+
+def _tangent(ctx: Any, saved: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The output's tangent, in its shape."""
+    given = iter(tangents)
+    aligned = [None if operand is None else _cast(next(given), ctx.dtype) for operand in ctx.operands]
+    tangent = ctx.rule.jvp(xp, _restore(ctx, saved), aligned, ctx.needs)
+    if tangent is None:
+        like = next(t for t in aligned if t is not None)
+        return like.new_zeros(ctx.shape)
+    return tangent if tangent.shape == ctx.shape else tangent.expand(ctx.shape).clone()
 
 
 def _save(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], dtype: Any) -> Sequence[Any]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextvars
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
+from typing import Any, TypeVar
 
 import torch
 from torch.autograd.graph import _engine_run_backward
 
 from surrogate import Backend, RuleSet, Site, State
 from surrogate_torch._traced import in_compiled_code, site
+
+R = TypeVar("R")
 
 _graph_task = torch._C._current_graph_task_id
 _modes = torch._C._len_torch_dispatch_stack
@@ -49,38 +51,19 @@ class _Every(frozenset[str]):
 EVERY = _Every()
 
 
-class untouched:  # noqa: N801 -- a context manager, written as a class because it is on the hot path
-    """Run a block with some ops native, or all of them.
+def untouched(ops: frozenset[str], function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """``function(*args, **kwargs)`` with some ops native, or with :data:`EVERY` op.
 
-    All: as ``backend.exactly(None)`` does, at the price of a flag; a formula is evaluated so. Some: those
-    that an op of PyTorch's uses for itself.
+    Every: as ``backend.exactly(None)`` does, at the price of a flag; a formula is evaluated so. Some: those
+    that an op of PyTorch's uses for itself. No context manager: an interrupt may come before the first line
+    of its ``__exit__``, but not between two assignments.
     """
-
-    __slots__ = ("_before", "_ops")
-
-    def __init__(self, ops: frozenset[str] = EVERY) -> None:
-        self._ops = ops
-
-    def __enter__(self) -> None:
-        before, ops = flags.native, self._ops
-        self._before = before
-        if before is NONE or ops is EVERY:
-            flags.native = ops
-        elif before is not EVERY:
-            flags.native = before | ops
-
-    def __exit__(self, *exc: object) -> None:
-        flags.native = self._before
-
-
-@contextmanager
-def deferred() -> Iterator[None]:
-    """Count ops in the block as captured although nothing is recorded yet."""
-    before, flags.deferred = flags.deferred, True
+    before = flags.native
+    flags.native = ops if before is NONE or ops is EVERY else before if before is EVERY else before | ops
     try:
-        yield
+        return function(*args, **kwargs)
     finally:
-        flags.deferred = before
+        flags.native = before
 
 
 class Scope:

@@ -123,8 +123,7 @@ def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:
     """The operator's own kernel, with the ops it uses native."""
 
     def shielded(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        with untouched(uses):
-            return native_kernel.call_boxed(keys, *args, **kwargs)
+        return untouched(uses, native_kernel.call_boxed, keys, *args, **kwargs)
 
     return shielded
 

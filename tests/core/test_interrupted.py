@@ -8,7 +8,8 @@ import surrogate
 
 SIGN = {"sign": "identity"}
 _ACTIVE = surrogate._active.__file__
-_PARTS = {"_leave", "_end"}  # of _override.py
+_CORE = {_ACTIVE, surrogate._override.__file__, surrogate._ending.__file__}
+_PARTS = {"_end"}  # of _override.py
 _DOORS = {"to_its_end", "pop"}  # before their first line Python itself may raise: nothing can be done
 _LOCKED = {
     "__new__"
@@ -18,41 +19,53 @@ _LOCKED = {
 class _Once:
     """Raises KeyboardInterrupt before the n-th line that the core runs to begin or end an override."""
 
-    def __init__(self, n):
+    def __init__(self, n, event="line", everywhere=False):
         self.left = n
+        self.event = event
+        self.everywhere = everywhere
 
     def __call__(self, frame, event, arg):
         code = frame.f_code
         ours = code.co_filename == _ACTIVE and code.co_name not in _DOORS | _LOCKED
+        if self.everywhere:
+            ours = code.co_filename in _CORE and code.co_name not in _LOCKED | {"__del__"}  # only printed
         if not ours and code.co_name not in _PARTS:
             return self if event == "call" else None
-        if event == "line":
+        if event == self.event:
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt
         return self
 
 
-def interrupt(n, step):
+#: A notebook keeps the last traceback, and with it the frames and all that they hold.
+kept = []
+
+
+def interrupt(n, step, *where):
     """Whether the step was interrupted at the n-th line."""
     before = sys.gettrace()
-    sys.settrace(_Once(n))
+    sys.settrace(_Once(n, *where))
     try:
         step()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        kept.append(error)
         return True
     finally:
         sys.settrace(before)
     return False
 
 
-def every_line(prepare):
-    """Interrupt what ``prepare()`` returns at every line, until it comes through; how many there were."""
+def every_line(prepare, event="line", everywhere=False):
+    """Interrupt what ``prepare()`` returns at every line, until it comes through; how many there were.
+
+    Or before the first line of every function, with ``"call"``; ``everywhere`` in the core.
+    """
     n = 0
     while True:
         step = prepare()
         n += 1
-        if not interrupt(n, step):
+        if not interrupt(n, step, event, everywhere):
             return n - 1
 
 
@@ -94,6 +107,19 @@ class TestAnInterrupt:
             return body
 
         assert every_line(prepare) > 5
+        assert toy.here == {}
+
+    @pytest.mark.parametrize("event", ["call", "line"])
+    def test_in_a_with_block(self, toy, scope, event):
+        def body():
+            with scope:
+                assert toy.here == SIGN
+
+        def prepare():
+            assert toy.here == {}
+            return body
+
+        assert every_line(prepare, event, everywhere=True) > 5
         assert toy.here == {}
 
     def test_while_use_begins(self, toy):
