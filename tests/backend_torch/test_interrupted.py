@@ -15,8 +15,8 @@ WAYS = ("override", "use", "nested", "decorated")
 @pytest.mark.parametrize(
     ("rounds", "loading", "steps"),
     [
-        (150, 1, [f"{step}-{way}" for step in SHORT for way in WAYS]),
-        (40, 1, ["compiled-override", "compiled-use"]),
+        (60, 1, [f"{step}-{way}" for step in SHORT for way in WAYS]),
+        (20, 1, ["compiled-override", "compiled-use"]),
         (4, 1, ["compiling-override"]),
     ],
     ids=["eager", "compiled", "compiling"],
