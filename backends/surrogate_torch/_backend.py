@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from surrogate_torch._boundary import mark
 from surrogate_torch._install import Installation
 from surrogate_torch._scope import flags
 from surrogate_torch._spellings import OPS
+
+if TYPE_CHECKING:
+    from surrogate.auditing import Trace
 
 Array = Any
 Function = Any
@@ -61,6 +64,21 @@ class TorchBackend(Backend):
     def module_path(self, frame: FrameType) -> str:
         """The name of the ``nn.Module`` whose forward runs, in the outermost one that does."""
         return _traced.module_path(frame)
+
+    def record(
+        self,
+        fn: Function,
+        args: Sequence[Any],
+        *,
+        loss: Function | None = None,
+        wrt: Any = None,
+        argnums: int | Sequence[int] = 0,
+        light: bool = False,
+    ) -> Trace:
+        """Run a program for the audit, eagerly. ``argnums`` says nothing here: tensors require a gradient."""
+        from surrogate_torch._audit import Audited  # only a program that is audited pays for it
+
+        return Audited(fn, args, loss, wrt, lambda: self.exactly(None)).trace()
 
     # -- for the conformance kit ---------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from surrogate.auditing._left import (
     untracked as untracked,
 )
 from surrogate.auditing._measure import (
+    BATCH as BATCH,
     bounds_of as bounds_of,
     note_activation as note_activation,
     span_of as span_of,

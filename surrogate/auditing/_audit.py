@@ -11,7 +11,7 @@ from typing import Any
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
 from surrogate._override import active, defaults, override
-from surrogate.auditing._finding import Finding
+from surrogate.auditing._finding import Finding, merged
 from surrogate.auditing._judge import Options, judge
 from surrogate.auditing._report import Report
 from surrogate.auditing._scaled import with_scaled_inputs
@@ -73,17 +73,31 @@ def specs(backend: Backend) -> dict[str, str]:
     return {op: gradient.spec for op, gradient in defaults(backend).items()}
 
 
+#: How many ops may lie behind one another on one path, each seen only when the one before is mended.
+_DEEP = 4
+
+
 def tried(report: Report) -> Report:
-    """The report with its suggestions tried: those that do not help are no longer offered."""
-    if not report.suggest():
+    """The report with its suggestions tried: those that do not help are no longer offered.
+
+    Behind an op that is mended there may be another one that loses the gradient again. It is added.
+    """
+    rules, behind = report.suggest(), list[Finding]()
+    if not rules or report._again is None:
         return report
     try:
-        after = report.verify()
+        for _ in range(_DEEP):
+            after = report._again(rules)
+            new = [f for f in after.findings if f.rule and f.at_least("warning") and f.rule[0] not in rules]
+            if not new:
+                break
+            behind += new
+            rules |= dict(f.rule for f in new if f.rule)
     except Exception as error:
         note = f"the suggestions could not be tried: {type(error).__name__}: {error}"
         return dataclasses.replace(report, notes=(*report.notes, note))
-    findings = tuple(_tried(finding, after) if finding.rule else finding for finding in report.findings)
-    return dataclasses.replace(report, findings=findings)
+    found = merged([*report.findings, *behind])
+    return dataclasses.replace(report, findings=tuple(_tried(f, after) if f.rule else f for f in found))
 
 
 def _tried(finding: Finding, after: Report) -> Finding:

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from surrogate.auditing._graph import Graph
 from surrogate.auditing._trace import Call
-from surrogate.auditing._vocabulary import ADDITIVE, LINEAR, SHAPE_ONLY
+from surrogate.auditing._vocabulary import ADDITIVE, DELIBERATE, LINEAR, SHAPE_ONLY
 
 
 class Fate(IntEnum):
@@ -41,12 +41,12 @@ def fates(graph: Graph, call: Call, dead: list[int], deliberate: bool) -> Fates:
         deliberate: whether losing it is what the op is for.
     """
     found: Fates = Counter()
-    todo, seen, starts = list(dead), set[int](), graph.live_ins(call)
+    todo, seen, starts = [(i, deliberate) for i in dead], set[tuple[int, bool]](), graph.live_ins(call)
     while todo:
-        i = todo.pop()
-        if i in seen:
+        i, meant = todo.pop()
+        if (i, meant) in seen:
             continue
-        seen.add(i)
+        seen.add((i, meant))
         if i == graph.trace.loss:
             found[Fate.LOSS] += 1
         for user, position in graph.users[i]:
@@ -54,13 +54,14 @@ def fates(graph: Graph, call: Call, dead: list[int], deliberate: bool) -> Fates:
                 continue
             if user.escape:
                 found[Fate.TERM] += 1  # it comes back as a number, and nobody knows where
+            meant_now = meant or user.why in DELIBERATE  # also where a later detach says so
             for out in user.outs:
                 if out not in graph.needed:
                     continue
                 if out in graph.live:
-                    found[_joined(graph, user, position, i, starts, deliberate)] += 1
+                    found[_joined(graph, user, position, i, starts, meant)] += 1
                 elif out in graph.tainted:
-                    todo.append(out)
+                    todo.append((out, meant_now))
     return found
 
 
@@ -73,6 +74,32 @@ def _joined(graph: Graph, user: Call, position: int, i: int, starts: list[int], 
     meets = user.name in ("sub", "rsub") or (deliberate and user.name in LINEAR | ADDITIVE)
     if meets and any(graph.companions(starts, j) for j in others):
         return Fate.COMPANION
+    if user.name in LINEAR and any(_less_detached(graph, i, j) for j in others):
+        return Fate.COMPANION
+    if deliberate and user.name in ADDITIVE:
+        return Fate.FACTOR  # a constant, and meant as one
     if user.name == "where" and position == 0:
         return Fate.FACTOR
     return Fate.TERM if user.name in ADDITIVE else Fate.FACTOR
+
+
+def _less_detached(graph: Graph, i: int, live: int) -> bool:
+    """Whether the dead ``i`` has, in its sums, a detached value of what ``live`` is made of.
+
+    ``hard - soft.detach() + soft`` is a straight-through, whatever ``hard`` was made of.
+    """
+    roots = graph.roots([live])
+    todo, seen = [i], set[int]()
+    while todo:
+        j = todo.pop()
+        maker = graph.maker.get(j)
+        if maker is None or j in seen:
+            continue
+        seen.add(j)
+        operands = [k for k in maker.ins if k is not None]
+        if maker.name in ("detach", "stop_gradient"):
+            if not roots.isdisjoint(graph.roots(operands)):
+                return True
+        elif maker.name in LINEAR:
+            todo += [k for k in operands if k not in graph.live]
+    return False

@@ -62,7 +62,8 @@ def _candidates(graph: Graph, call: Call, defaults: Mapping[str, str]) -> Iterat
         yield from _left(graph, call, live)
         return
     dead = [i for i in call.outs if i in graph.needed and i in graph.tainted and i not in graph.live]
-    if dead:
+    unfinished = graph.trace.loss is None and not any(i in graph.users for i in dead)
+    if dead and not unfinished:
         yield _died(graph, call, live, dead, defaults)
 
 
