@@ -90,13 +90,17 @@ __all__ = sorted(
 )
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "plot", "testing"])
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":  # read from the installed metadata, and only when asked for
         from importlib.metadata import version
 
         return version("surrogate-gradients")
-    if name == "plot":
+    if name in ("plot", "testing"):
         from importlib import import_module
 
-        return import_module("surrogate.plot")
+        return import_module(f"surrogate.{name}")
     raise AttributeError(f"module 'surrogate' has no attribute {name!r}")

@@ -112,6 +112,11 @@ class Gradient:
     def __str__(self) -> str:
         return self.spec
 
+    def _repr_html_(self) -> str:
+        from surrogate._gradient_html import as_html  # only a notebook asks for it
+
+        return as_html(self)
+
     def __rich_repr__(self) -> Any:
         yield self.id
         yield "upstream", self.upstream, False
