@@ -20,13 +20,14 @@ from surrogate_jax._call import Call
 from surrogate_jax._hooks import (
     Undo,
     find,
-    jitted_code,
+    jit_call,
     primitive,
-    replace,
     replace_class,
+    replace_each,
     vary,
     varying_axes,
 )
+from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origin import Origin, in_pallas_kernel, origin
 from surrogate_jax._plain import WATCHED, refuse
 from surrogate_jax._primitive import surrogate_p
@@ -38,11 +39,11 @@ Bind = Callable[..., Any]
 
 def install(backend: surrogate.Backend) -> list[Undo]:
     """Put the hooks in front of JAX's primitives and jax.nn functions; returns how to take them away."""
-    jit = replace(find("jax.extend.core.primitives:jit_p"), "bind", partial(_jit_hook, backend))
-    lax = [replace(primitive(name), "bind", partial(_lax_hook, backend, name)) for name in spellings.LAX]
-    plain = [replace(primitive(name), "bind", partial(_plain_hook, backend)) for name in WATCHED]
+    jit = (find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
+    names = sorted({*spellings.LAX, *WATCHED})  # a primitive has one hook, whatever it is hooked for
+    lax = [(primitive(name), partial(_primitive_hook, backend, name)) for name in names]
     nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
-    return [jit, *lax, *plain, *nn]
+    return [*replace_each([jit, *lax]), *nn]
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
@@ -52,7 +53,7 @@ def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.Stat
     state = backend.state()
     if not state.rules and in_keys() is None:
         return None
-    return state if any(isinstance(x, jax.core.Tracer) for x in args) else None
+    return state if any(map(may_be_traced, args)) else None
 
 
 def _captures(
@@ -79,10 +80,10 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
         if state is not None:
-            code = jitted_code(sys._getframe(1))
-            ops = spellings.ops_of_function(code.co_filename, code.co_name) if code else ()
-            if ops and _captures(state, ops, sys._getframe(1), _is_nothing_between):
-                spelled = spellings.read_jit(args, params)
+            call = jit_call(sys._getframe(1))
+            ops = spellings.ops_of_code(call.function.__code__) if call else ()
+            if call and ops and _captures(state, ops, sys._getframe(1), _is_nothing_between):
+                spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
         return bind(*args, **params)
@@ -90,31 +91,22 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     return hooked
 
 
-def _lax_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
-    op, function = spellings.LAX[name]
+def _primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+    op, function = spellings.LAX.get(name, (None, None))
 
     def is_lax_call(found: Origin) -> bool:
         return found.depth == 1 and found.function == function and found.file.endswith("lax.py")
 
     def hooked(*args: Any, **params: Any) -> Any:
+        if op is None and not jax.config.jax_disable_jit:
+            return bind(*args, **params)
         state = _in_force(backend, args)
         if state is not None:
             refuse(state, sys._getframe(1))
-            if _captures(state, (op,), sys._getframe(1), is_lax_call):
+            if op is not None and _captures(state, (op,), sys._getframe(1), is_lax_call):
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
-        return bind(*args, **params)
-
-    return hooked
-
-
-def _plain_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
-    def hooked(*args: Any, **params: Any) -> Any:
-        if jax.config.jax_disable_jit:
-            state = _in_force(backend, args)
-            if state is not None:
-                refuse(state, sys._getframe(1))
         return bind(*args, **params)
 
     return hooked
@@ -125,7 +117,7 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         operands = (*args, *kwargs.values())
-        state = _in_force(backend, operands)
+        state = _in_force(backend, jax.tree.leaves(operands))
         if state is not None and _captures(state, (spellings.NN[name],), sys._getframe(1), _is_direct):
             spelled = spellings.read_nn(name, operands)
             if spelled is not None:

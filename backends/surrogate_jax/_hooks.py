@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import jax
@@ -20,6 +20,7 @@ from jax import lax
 from jax.extend import source_info_util
 
 import surrogate
+from surrogate_jax._operands import JitCall
 
 TESTED = "0.7.2, 0.10.2 and 0.12.0"
 
@@ -30,6 +31,8 @@ PRIVATE = PUBLIC + "_src" + os.sep
 
 
 Undo = Callable[[], None]
+#: What makes of a function the one that stands in front of it.
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Hook(NamedTuple):
@@ -61,7 +64,7 @@ HOOKS = (
 )
 
 #: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10. What was
-#: given to ``jit`` is their local variable ``fun``.
+#: given to ``jit`` is their local variable ``fun``, what that is called with ``args`` and ``kwargs``.
 JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 
 
@@ -104,7 +107,7 @@ def primitive(name: str) -> Any:
     return find(f"jax.lax:{name}")
 
 
-def replace(target: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+def replace(target: Any, name: str, make: Make) -> Undo:
     """Put ``make(original)`` in front of a method of an object or a class; what is returned takes it away."""
     before = vars(target).get(name)
     setattr(target, name, make(getattr(target, name)))
@@ -118,6 +121,22 @@ def replace(target: Any, name: str, make: Callable[[Callable[..., Any]], Callabl
     return undo
 
 
+def replace_each(hooks: Iterable[tuple[Any, Make]]) -> list[Undo]:
+    """Put a function in front of the ``bind`` of each primitive; returns how to take them away.
+
+    Raises:
+        ValueError: one primitive has two hooks, if under two names: the second would see the calls of
+            the first as somebody else's and leave them native.
+    """
+    wanted = list(hooks)
+    seen: set[int] = set()
+    for target, _ in wanted:
+        if id(target) in seen:
+            raise ValueError(f"the primitive {target} is hooked twice, under two names of the tables")
+        seen.add(id(target))
+    return [replace(target, "bind", make) for target, make in wanted]
+
+
 def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
     """Give an object the class ``make(its class)``; what is returned gives the first back."""
     before = type(target)
@@ -129,8 +148,8 @@ def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
     return undo
 
 
-def jitted_code(frame: FrameType) -> CodeType | None:
-    """The code of the function that is being called through ``jit``, if this frame does that.
+def jit_call(frame: FrameType) -> JitCall | None:
+    """The function that is being called through ``jit`` and its arguments, if this frame does that.
 
     None for anything but a function as it was written. The name and the source that JAX keeps are also
     those of ``jit(partial(jnp.clip, max=1))`` and ``jit(grad(jnp.sign))``, which are no calls of the op.
@@ -138,7 +157,9 @@ def jitted_code(frame: FrameType) -> CodeType | None:
     if frame.f_code.co_name not in JIT_FRAMES:
         return None
     fun = frame.f_locals.get("fun")
-    return fun.__code__ if type(fun) is FunctionType and not hasattr(fun, "__wrapped__") else None
+    if type(fun) is not FunctionType or hasattr(fun, "__wrapped__"):
+        return None
+    return JitCall(fun, frame.f_locals["args"], frame.f_locals["kwargs"])
 
 
 def set_for_all_threads(context: Any, value: Any) -> None:

@@ -7,8 +7,9 @@ read from its jaxpr. A direct ``lax`` call is a primitive. ``jax.nn.relu`` is a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from jax import lax
 import surrogate
 from surrogate_jax._call import Native
 from surrogate_jax._hooks import PRIVATE
+from surrogate_jax._operands import JitCall, as_array, is_leaf
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,20 @@ def ops_of_function(file: str, name: str) -> tuple[str, ...]:
     return (JNP[name],) if name in JNP else tuple(op for op, _ in SEVERAL.get(name, ()))
 
 
-def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
+def ops_of_code(code: CodeType) -> tuple[str, ...]:
+    """The ops that the function of this code spells."""
+    return ops_of_function(code.co_filename, code.co_name)
+
+
+def read_jit(call: JitCall, params: Mapping[str, Any]) -> Spelled | None:
     """Read a call of a jnp function; None if it is not on real floating numbers."""
     name, jaxpr = params["name"], params["jaxpr"]
-    dtype = jaxpr.out_avals[0].dtype
-    if not _is_real(dtype) or not any(_is_real(jnp.result_type(x)) for x in args):
+    dtype, given = jaxpr.out_avals[0].dtype, call.operands()
+    if not given or not _is_real(dtype) or not any(_is_real(jnp.result_type(x)) for x in given.values()):
         return None
+    operands = _in_dtype(given.values(), dtype)
     if name == "clip":
-        return _read_clip(args, jaxpr.jaxpr.debug_info.arg_names, dtype)
-    operands = _in_dtype(args, dtype)
+        return _read_clip(dict(zip(given, operands, strict=True)))
     if name in SEVERAL:
         return Spelled(
             operands,
@@ -115,8 +122,8 @@ def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
                 for output, (op, numbers) in enumerate(SEVERAL[name])
             ],
         )
-    decimals = _decimals(jaxpr.jaxpr) if name in ("round", "around") else 0
-    if decimals is None:
+    decimals = call.decimals()
+    if JNP[name] == "round" and not _rounds(jaxpr.jaxpr, decimals):
         return None
     static = (("decimals", decimals),) if decimals else ()
     native = Native("jnp", name, static=static)
@@ -126,7 +133,7 @@ def read_jit(args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
 def read_lax(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
     """Read a direct call of a lax function; None if it is not on real floating numbers."""
     op, function = LAX[name]
-    if not all(_is_real(jnp.result_type(x)) for x in args):
+    if not all(is_leaf(x) and _is_real(jnp.result_type(x)) for x in args):
         return None
     if op == "clip":
         lo, x, hi = args
@@ -136,16 +143,16 @@ def read_lax(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Spell
 
 
 def read_nn(name: str, args: Sequence[Any]) -> Spelled | None:
-    """Read a call of ``jax.nn.relu`` or ``relu6``."""
-    if not all(_is_real(jnp.result_type(x)) for x in args):
+    """Read a call of ``jax.nn.relu`` or ``relu6``; None if it is not on a real floating array."""
+    args = [as_array(x) for x in args]
+    if not all(is_leaf(x) and _is_real(jnp.result_type(x)) for x in args):
         return None
     return Spelled(args, [Piece(NN[name], Native("nn", name), (None,))])
 
 
-def _read_clip(args: Sequence[Any], names: Sequence[str], dtype: Any) -> Spelled:
-    """Keywords arrive sorted, and a bound that is None does not arrive at all."""
+def _read_clip(given: Mapping[str, Any]) -> Spelled:
+    """A bound that is None is not given."""
     order = ("arr", "min", "max")
-    given = dict(zip(names, _in_dtype(args, dtype), strict=True))
     present = [name for name in order if name in given]
     missing = (None, -math.inf, math.inf)
     numbers = tuple(None if name in given else number for name, number in zip(order, missing, strict=True))
@@ -153,29 +160,30 @@ def _read_clip(args: Sequence[Any], names: Sequence[str], dtype: Any) -> Spelled
     return Spelled([given[name] for name in present], [Piece("clip", native, numbers)])
 
 
-def _decimals(jaxpr: Any) -> int | None:
-    """``decimals`` of ``jnp.round``: it multiplies by 10**decimals, a constant in its jaxpr.
+def _rounds(jaxpr: Any, decimals: int) -> bool:
+    """Whether JAX rounds at all: not where the dtype has no such decimals.
 
-    None where JAX rounds nothing, because the dtype has no such decimals.
+    Raises:
+        UnsupportedOpError: this version of JAX rounds there by a scale that is infinite or 0.
     """
+    eqns = list(_with_inner(jaxpr))
+    factors = [x.val for eqn in eqns if eqn.primitive.name == "mul" for x in eqn.invars if hasattr(x, "val")]
+    if decimals and any(factor in (0, math.inf) for factor in factors if jnp.ndim(factor) == 0):
+        raise surrogate.UnsupportedOpError(
+            f"the backend 'jax' cannot override jnp.round(x, {decimals}): 10**{decimals} is infinite or 0 in "
+            "this dtype."
+        )
+    return any(eqn.primitive.name == "round" for eqn in eqns)
+
+
+def _with_inner(jaxpr: Any) -> Iterator[Any]:
     for eqn in jaxpr.eqns:
-        name = eqn.primitive.name
-        if name == "mul":
-            factor = float(eqn.invars[1].val)
-            if 0 < factor < math.inf:
-                return round(math.log10(factor))
-            raise surrogate.UnsupportedOpError(
-                "the backend 'jax' cannot override jnp.round with so many decimals: their scale is "
-                f"{factor} in this dtype."
-            )
-        if name == "jit":
-            return _decimals(eqn.params["jaxpr"].jaxpr)
-        if name == "round":
-            return 0
-    return None
+        yield eqn
+        if eqn.primitive.name == "jit":
+            yield from _with_inner(eqn.params["jaxpr"].jaxpr)
 
 
-def _in_dtype(args: Sequence[Any], dtype: Any) -> list[Any]:
+def _in_dtype(args: Iterable[Any], dtype: Any) -> list[Any]:
     """The operands with the floating ones in the result's dtype.
 
     One that has it already keeps its weak type. Integers stay as they are: the native function

@@ -74,12 +74,36 @@ def test_a_renamed_function_is_noticed(monkeypatch):
     _still_works()
 
 
-def test_another_scale_in_round_is_noticed(monkeypatch):
-    monkeypatch.setattr(_spellings, "_decimals", lambda jaxpr: 0)
-    with pytest.raises(surrogate.IncompatibleFrameworkError, match="decimals"):
+def test_a_rounding_that_is_not_there_is_noticed(monkeypatch):
+    monkeypatch.setattr(_spellings, "_rounds", lambda jaxpr, decimals: False)
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of round"):
         surrogate_jax.surrogate_backend("jax")
     monkeypatch.undo()
     _still_works()
+
+
+@pytest.mark.parametrize("twin", ["sign_p", "lt_p"])
+def test_a_primitive_cannot_be_hooked_twice(twin, monkeypatch):
+    """Under two names of the tables the second hook would take the calls of the first for JAX's own."""
+    monkeypatch.setattr(jax.lax, "another_p", getattr(jax.lax, twin), raising=False)
+    monkeypatch.setitem(_spellings.LAX, "another_p", ("floor", "floor"))
+    with pytest.raises(ValueError, match="hooked twice"):
+        surrogate_jax.surrogate_backend("jax")
+    monkeypatch.undo()
+    _still_works()
+
+
+def test_a_primitive_in_two_tables_has_one_hook_that_does_both():
+    """A spelling of an op that ``jax_disable_jit`` watches, too."""
+    script = """
+        import jax, surrogate
+        from surrogate_jax import _capture
+        _capture.WATCHED = (*_capture.WATCHED, "sign_p")
+        with surrogate.override("jax", {"sign": "identity"}) as active:
+            assert jax.grad(lambda x: jax.lax.sign(x))(0.5) == 1
+        assert active.hits == {"sign": 1}, active.hits
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
 def test_the_trial_leaves_nothing_in_force():

@@ -135,3 +135,31 @@ def test_training_with_optax_moves_the_first_layer():
         moved, loss = trained()
     assert (moved != 0).any()
     assert loss < native_loss
+
+
+@pytest.mark.parametrize("f", [jnp.sign, jnp.floor, jax.nn.relu, lambda p: p % 2.0, lambda p: 2.0 // p])
+def test_a_parameter_of_nnx_is_an_operand(f):
+    op = {jnp.sign: "sign", jnp.floor: "floor", jax.nn.relu: "relu"}.get(f)
+    p = nnx.Param(jnp.asarray([-2.0, -0.25, 0.5, 3.0]))
+    rules = (
+        {op: lambda xp, x: 5.0} if op else {k: lambda xp, x, y: (5.0, 5.0) for k in ("mod", "floor_divide")}
+    )
+    native = nnx.jit(f)(p)
+    with surrogate.override("jax", rules):
+        np.testing.assert_array_equal(nnx.jit(f)(p), native)
+        found = jax.grad(lambda v: nnx.jit(f)(nnx.Param(v)).sum())(p[...])
+    np.testing.assert_array_equal(found, np.full(4, 5.0))
+
+
+def test_weights_clipped_in_a_jitted_step():
+    """BinaryConnect: the whole parameter was overwritten with the lower bound."""
+    layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    layer.kernel[...] = jnp.asarray([[-2.0, -0.25], [0.5, 3.0]])
+
+    @nnx.jit
+    def step(layer):
+        layer.kernel[...] = jnp.clip(layer.kernel, -1.0, 1.0)
+
+    with surrogate.override("jax", {"clip": "closed"}):
+        step(layer)
+    np.testing.assert_array_equal(layer.kernel[...], [[-1, -0.25], [0.5, 1]])
