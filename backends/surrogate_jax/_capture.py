@@ -42,8 +42,9 @@ def install(backend: surrogate.Backend) -> list[Undo]:
     jit = (find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
     names = sorted({*spellings.LAX, *WATCHED})  # a primitive has one hook, whatever it is hooked for
     lax = [(primitive(name), partial(_primitive_hook, backend, name)) for name in names]
+    binds = replace_each([jit, *lax])
     nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
-    return [*replace_each([jit, *lax]), *nn]
+    return [*binds, *nn]
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:

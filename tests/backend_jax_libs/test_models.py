@@ -11,7 +11,7 @@ from flax import nnx
 
 import surrogate
 
-X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+X = np.linspace(-2, 2.5, 12, dtype=np.float32).reshape(4, 3)
 
 
 class Binary(linen.Module):
