@@ -93,9 +93,24 @@ def exchange(target: FunctionTarget) -> Exchange:
         return found
 
 
-def known(path: str) -> Exchange | None:
+def exchanged(path: str) -> Exchange:
     """The exchange of a function that has been overridden."""
-    return _EXCHANGES.get(path)
+    return _EXCHANGES[path]
+
+
+def surroundings(function: Any) -> dict[str, Any]:
+    """What a function reads beside its arguments: what it closes over, and its globals, by name."""
+    code, cells = _own(function), function.__closure__ or ()
+    found = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    found.update({name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)})
+    return found
+
+
+def _own(function: Any) -> CodeType:
+    """A function's own code, while it is exchanged too."""
+    given = [found.original for found in _EXCHANGES.values() if found.target.function is function]
+    code: CodeType = given[0] if given else function.__code__
+    return code
 
 
 def paths(codes: Iterable[CodeType]) -> list[str]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from surrogate._errors import FormulaError
-from surrogate._exchange import Exchange, caller
+from surrogate._exchange import Exchange, caller, dispatch, exchanged, paths, surroundings
 from surrogate._function import FunctionGradient
 from surrogate._native import NativeCall, NativeFormula, Values
 from surrogate._state import State
@@ -31,6 +30,10 @@ class FunctionKit(abc.ABC):
     """
 
     xp: Any
+
+    def prepare(self, gradient: FunctionGradient) -> None:
+        """Called when an override of a function is made, before it is in force."""
+        return
 
     @abc.abstractmethod
     def state(self) -> State | None:
@@ -69,12 +72,16 @@ class FunctionKit(abc.ABC):
         """The values of ``value``, bit by bit, with the derivative of ``carrier``, an array like it."""
 
     @abc.abstractmethod
-    def without_rules(self) -> AbstractContextManager[Any]:
-        """A block in which no override acts."""
+    def without_rules(self, function: Call, *args: Any, **kwargs: Any) -> Any:
+        """``function(*args, **kwargs)`` where no override acts."""
 
     @abc.abstractmethod
-    def closed_over(self, call: Call, values: Sequence[Array]) -> list[str]:
-        """Names of what results depend on, beside the arguments, and that a derivative is wanted by."""
+    def depends(self, values: Sequence[Array]) -> bool:
+        """Whether a derivative is wanted of these results, which were made of arguments without one."""
+
+    def members(self, owner: Any) -> dict[str, Any]:
+        """What the object of a method holds, by name; for the message of :meth:`depends`."""
+        return dict(getattr(owner, "__dict__", {}))
 
     @abc.abstractmethod
     def with_formula(
@@ -82,27 +89,46 @@ class FunctionKit(abc.ABC):
     ) -> list[Array]:
         """The values; the derivative by the inputs is what a formula makes of the upstream gradients."""
 
+    # -- for a backend whose compiler reads the user's code -------------------------------------------
+
+    #: What an exchanged function calls: ``dispatch(path, args, kwargs)``.
+    dispatch = staticmethod(dispatch)
+    #: The functions, of those ever overridden, that have one of these codes.
+    paths = staticmethod(paths)
+
+    def run(
+        self, gradient: FunctionGradient, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, bool]:
+        """``call(*args, **kwargs)`` with this gradient, and whether a derivative was wanted."""
+        return run(self, gradient, call, args, kwargs)
+
+    @staticmethod
+    def native(path: str) -> Call:
+        """The function itself, never caught."""
+        return exchanged(path).native
+
 
 class FunctionPull:
     """A formula asked about one call: gives the cotangents of the call's arrays, checked.
 
     Attributes:
+        gradient, names, attributes: the gradient, the names of the arrays, and the other arguments.
         digest: of the gradient.
     """
 
     def __init__(self, gradient: FunctionGradient, names: Sequence[str], attributes: dict[str, Any]) -> None:
         assert gradient.formula is not None
+        self.gradient, self.names, self.attributes = gradient, names, attributes
+        self.digest = gradient.digest
         self._formula: NativeFormula = gradient.formula
         self._params = dict(gradient.params)
-        self._names, self._attributes = names, attributes
-        self.digest = gradient.digest
 
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array], upstream: Sequence[Array]) -> Any:
         """One cotangent per input, or None."""
         call = self._call(inputs, outputs)
         g = upstream[0] if len(upstream) == 1 else tuple(upstream)
         found = self._formula.cotangents(call, g, self._params)
-        for cotangent, x, name in zip(found, inputs, self._names, strict=True):
+        for cotangent, x, name in zip(found, inputs, self.names, strict=True):
             if cotangent is not None:
                 self._formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
         return found
@@ -113,9 +139,9 @@ class FunctionPull:
 
     def _call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> NativeCall:
         return NativeCall(
-            Values(inputs, self._names),
+            Values(inputs, self.names),
             Values(outputs),
-            self._attributes,
+            self.attributes,
             _refuse_native(self._formula.label),
         )
 
@@ -162,15 +188,15 @@ def run(
     for i in at:
         cut[i] = kit.detach(leaves[i])
     plain_args, plain_kwargs = rebuild(cut)
-    with kit.without_rules():
-        outputs = call(*args[:kept], *plain_args, **plain_kwargs)
+    outputs = kit.without_rules(call, *args[:kept], *plain_args, **plain_kwargs)
     results, again = kit.flatten(outputs)
     float_at = [i for i, result in enumerate(results) if kit.is_float(result)]
     values = [results[i] for i in float_at]
     if gradient.name == "of":
         found, wanted = _of(kit, gradient, values, args, kwargs)
     else:
-        _refuse_closed(gradient, kit.closed_over(call, values))
+        if kit.depends(values):
+            raise _closed_over(kit, gradient, args)
         given = _arguments(gradient, args, kwargs)
         found, wanted = _from_arguments(kit, gradient, values, floats, given), kit.wants(floats)
     for i, value in zip(float_at, found, strict=True):
@@ -225,14 +251,7 @@ def _named(kit: FunctionKit, given: dict[str, Any]) -> tuple[list[str], dict[str
 
 def _carrier(kit: FunctionKit, gradient: FunctionGradient, value: Array, x: Array) -> Array:
     """The argument, made into an array of the result's shape that has the wanted derivative."""
-    params = dict(gradient.params)
-    with kit.without_rules():
-        if gradient.name == "clipped":
-            inside = kit.xp.logical_and(x >= params["lo"], x <= params["hi"])
-            x = kit.xp.where(inside, x, kit.detach(x))
-        elif gradient.name == "scaled":
-            x = x * params["factor"]
-        carrier = kit.like(x, value)
+    carrier = kit.without_rules(_derived, kit, gradient, value, x)
     if carrier is None:
         raise FormulaError(
             f"{gradient.id} hands the gradient of the first result, of shape {tuple(value.shape)}, to the "
@@ -240,6 +259,16 @@ def _carrier(kit: FunctionKit, gradient: FunctionGradient, value: Array, x: Arra
             "function \"of('a.function')\" or a formula def name(call, g)."
         )
     return carrier
+
+
+def _derived(kit: FunctionKit, gradient: FunctionGradient, value: Array, x: Array) -> Array | None:
+    params = dict(gradient.params)
+    if gradient.name == "clipped":
+        inside = kit.xp.logical_and(x >= params["lo"], x <= params["hi"])
+        x = kit.xp.where(inside, x, kit.detach(x))
+    elif gradient.name == "scaled":
+        x = x * params["factor"]
+    return kit.like(x, value)
 
 
 def _of(
@@ -254,8 +283,7 @@ def _of(
     if gradient.inner:
         other = gradient.other(*args, **kwargs)
     else:
-        with kit.without_rules():
-            other = gradient.other(*args, **kwargs)
+        other = kit.without_rules(gradient.other, *args, **kwargs)
     smooth = [leaf for leaf in kit.flatten(other)[0] if kit.is_float(leaf)]
     if len(smooth) != len(values):
         raise FormulaError(
@@ -275,10 +303,18 @@ def _of(
     return found, kit.wants(smooth)
 
 
-def _refuse_closed(gradient: FunctionGradient, names: list[str]) -> None:
-    if names:
-        raise FormulaError(
-            f"{gradient.id}: the result depends on {', '.join(names)}, which is no argument and wants a "
-            f"gradient; {gradient.spec} would drop it. Pass it as an argument, detach it, or say which "
-            "gradient it gets with \"of('a.function')\"."
-        )
+def _closed_over(kit: FunctionKit, gradient: FunctionGradient, args: tuple[Any, ...]) -> FormulaError:
+    """What to say where a result depends on something that is no argument."""
+    around = surroundings(gradient.target.function)
+    if gradient.target.method:
+        around.update({f"self.{name}": value for name, value in kit.members(args[0]).items()})
+    names = []
+    for name, value in around.items():
+        if kit.depends([leaf for leaf in kit.flatten(value)[0] if kit.is_float(leaf)]):
+            names.append(name)
+    named = ", ".join(names) or "something that it closes over"
+    return FormulaError(
+        f"{gradient.id}: the result depends on {named}, which is no argument and wants a gradient; "
+        f"{gradient.spec} would drop it. Pass it as an argument, detach it, or say which gradient it gets "
+        "with \"of('a.function')\"."
+    )

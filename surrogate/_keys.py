@@ -38,6 +38,7 @@ def resolve_function(backend: Backend, key: Any, spec: Any) -> tuple[str, Any]:
         UnknownOpError: there is no such function, or it is one of the framework's, which ends in native ops.
         UnsupportedOpError: it cannot be exchanged, or the backend cannot override functions.
     """
+    from surrogate._exchange import exchange
     from surrogate._function import function_gradient  # not needed before anybody overrides one
     from surrogate._target import target
 
@@ -55,7 +56,11 @@ def resolve_function(backend: Backend, key: Any, spec: Any) -> tuple[str, Any]:
             "functions kit (surrogate.Backend.functions)."
         )
     found = target(key)
-    gradient = None if isinstance(spec, str) and spec == NATIVE else function_gradient(found, spec)
+    exchange(found)
+    gradient = None
+    if not isinstance(spec, str) or spec != NATIVE:
+        gradient = function_gradient(found, spec)
+        backend.functions.prepare(gradient)
     return found.path, gradient
 
 

@@ -42,17 +42,12 @@ class AutogradBackend(Backend):
     xp = _namespace
 
     def __init__(self) -> None:
-        self._functions = Functions(self)
+        self.functions = Functions(self)
         self._capture = Capture(self.state, SPELLINGS)
         self._operators = Operators(self.state)
         self._recomputation = Recomputation(self.state, self.exactly)
         self._recomputation.install()
         self._alive = Alive(self._install, self._remove)
-
-    @property
-    def functions(self) -> Functions:  # type: ignore[override]
-        """Whole functions."""
-        return self._functions
 
     def _install(self) -> None:
         self._capture.install()

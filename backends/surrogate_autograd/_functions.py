@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -62,11 +61,12 @@ class Functions(FunctionKit):
     def graft(self, value: Array, carrier: Array) -> Array:
         return _graft(self.detach(value), carrier)
 
-    def without_rules(self) -> AbstractContextManager[Any]:
-        return self._backend.exactly(None)
+    def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with self._backend.exactly(None):
+            return function(*args, **kwargs)
 
-    def closed_over(self, call: Any, values: Sequence[Array]) -> list[str]:
-        return _closed_names(call) if any(map(is_boxed, values)) else []
+    def depends(self, values: Sequence[Array]) -> bool:
+        return any(map(is_boxed, values))
 
     def with_formula(
         self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
@@ -87,14 +87,6 @@ def _flatten(tree: Any, leaves: list[Any]) -> Callable[[Any], Any]:
         return lambda given: {key: part(given) for key, part in items}
     leaves.append(tree)
     return next
-
-
-def _closed_names(call: Any) -> list[str]:
-    """What of the function's surroundings is being differentiated."""
-    code, cells = call.__code__, call.__closure__ or ()
-    found = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
-    found.update({name: call.__globals__[name] for name in code.co_names if name in call.__globals__})
-    return [repr(name) for name, value in found.items() if is_boxed(value)] or ["a value it closes over"]
 
 
 @primitive

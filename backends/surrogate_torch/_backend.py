@@ -13,6 +13,7 @@ import torch
 from surrogate import Backend, RuleSet, Site
 from surrogate_torch import _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
+from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
 from surrogate_torch._scope import flags
 from surrogate_torch._spellings import OPS
@@ -43,6 +44,7 @@ class TorchBackend(Backend):
 
     def __init__(self) -> None:
         mark()
+        self.functions = Functions(self)
         self._lock = threading.Lock()
         self._installation = Installation(self)
         self._installed = False

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch._guards import Guard, TracingContext
+from torch.fx.traceback import get_current_meta as _current_meta
 
 import surrogate
 from surrogate import Gradient, SurrogateWarning
@@ -29,11 +30,17 @@ _SEPARATOR = "|surrogate:"
 _verdicts: WeakKeyDictionary[TracingContext, list[tuple[str, str]]] = WeakKeyDictionary()
 
 
-def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
-    """The frame being traced depends on the gradient of ``op``."""
+#: What the compiler keeps with each op of a region in which a whole function's own gradient is evaluated.
+REGION = {"surrogate": "native"}
+
+
+def note(op: str, gradient: Gradient | None, scope: Scope) -> Gradient | None:
+    """The frame being traced depends on the gradient of ``op``, which is returned; None where none may act."""
     context = TracingContext.try_get()
     if context is None:
-        return
+        return gradient
+    if gradient is not None and _current_meta().get("custom", {}).get("surrogate") == "native":
+        return None
     if gradient is not None:
         _warn_if_inlined(op)
     rules = scope.current()
@@ -46,6 +53,7 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> None:
         guards.add(
             Guard(_source(), functools.partial(_install, op=op, key=rules.keyed.get(op, ""), spec=spec))
         )
+    return gradient
 
 
 def _warn_if_inlined(op: str) -> None:

@@ -46,6 +46,9 @@ HOOKS = (
     Hook("torch._C._set_fwd_grad_enabled", "turn forward mode on or off for a call"),
     Hook("torch.autograd.graph._engine_run_backward", "the frame from which native backward nodes call ops"),
     Hook("torch._functorch.utils.enable_single_level_autograd_function", "allow that node under torch.func"),
+    Hook("torch._C._functorch.is_functorch_wrapped_tensor", "whether a tensor carries a derivative"),
+    Hook("torch._C._functorch.is_batchedtensor", "the same"),
+    Hook("torch._C._functorch.get_unwrapped", "the same, at the next level"),
     Hook("torch._C._len_torch_dispatch_stack", "whether somebody looks at every op: then no blocks"),
     Hook("torch._C._dispatch_keys", "whether a tensor is nothing but numbers, with no wrapper around it"),
     Hook("torch._C.DispatchKeySet.raw_repr", "the keys of such a one"),
@@ -54,6 +57,7 @@ HOOKS = (
     Hook("torch._subclasses.FakeTensor", "a compiler's stand-in for a tensor"),
     Hook("torch._subclasses.functional_tensor.FunctionalTensor", "another"),
     Hook("torch._guards.TracingContext", "whether torch.compile is tracing, and its list of guards"),
+    Hook("torch.fx.traceback.get_current_meta", "what the compiler keeps with the op it traces (public)"),
     Hook("torch._guards.Guard", "a guard of a compiled frame"),
     Hook("torch._C._dynamo.eval_frame.set_code_exec_strategy", "keep the compiler out of our kernels"),
     Hook("torch._C._dynamo.eval_frame._FrameExecStrategy", "the same"),
@@ -77,6 +81,14 @@ COMPILER_HOOKS = (
     Hook(
         "torch._dynamo.symbolic_convert.InstructionTranslatorBase.step",
         "the user's frame while the compiler reads its bytecode",
+    ),
+)
+
+#: Needed when torch.compile traces after a whole function was overridden.
+FUNCTION_HOOKS = (
+    Hook(
+        "torch._dynamo.symbolic_convert.InliningInstructionTranslator.build_inline_tracer",
+        "which functions a compiled frame has read",
     ),
 )
 

@@ -59,16 +59,16 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 state.missed(op, PYTORCHS_OWN)
                 gradient = None
             elif traced:
-                _guards.note(op, gradient, scope)
+                gradient = _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
-                if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and _needs((x,)):
+                if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and needs_of((x,)):
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     _count(state, op, scope) if traced else state.captured(op, kept=False)
                     if _fused_chosen() and (within := _fused.bounds(gradient.rule, x)):
                         return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
-                if needs := _needs((x,)):
+                if needs := needs_of((x,)):
                     if not flags.below:
                         _count(state, op, scope)
                     return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
@@ -98,7 +98,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            if needs := _needs(call.inputs):
+            if needs := needs_of(call.inputs):
                 refuse_sparse(call.op, call.inputs)
                 if not flags.below:
                     _count(state, call.op, scope)
@@ -123,7 +123,7 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else _look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            needs = _needs(call.inputs)
+            needs = needs_of(call.inputs)
             if needs and args[0].is_floating_point():  # else there is an error to come
                 rule = gradient.at(decimals=kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
                 if is_simple(args[0], rule, call.inputs, needs):
@@ -174,7 +174,7 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
         state.missed(op, PYTORCHS_OWN)
         return state, None
     if traced:
-        _guards.note(op, gradient, scope)
+        gradient = _guards.note(op, gradient, scope)
     return state, gradient
 
 
@@ -193,7 +193,7 @@ def _not_now(state: State, call: Call, scope: Scope) -> None:
         scope.missed(state, call.op, NOT_RECORDED if floating else NOT_FLOATING)
 
 
-def _needs(inputs: Sequence[Any]) -> tuple[bool, ...]:
+def needs_of(inputs: Sequence[Any]) -> tuple[bool, ...]:
     """Which inputs want a derivative; empty if none does or the op is not over real floating numbers."""
     forward = _fwd_grad_enabled()
     reverse = _grad_enabled()
@@ -245,7 +245,7 @@ class _PassOn:
         """Call it."""
         if self.takes(args):
             return self._native.call_boxed(keys, *args, **kwargs)
-        if _needs([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
+        if needs_of([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
             return self._native.call_boxed(keys, *as_tensors(self._slots, args), **kwargs)
         with _below_autograd():
             return self._overload(*args, **kwargs)
