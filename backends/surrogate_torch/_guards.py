@@ -35,7 +35,7 @@ REGION = {"surrogate": "native"}
 
 
 def note(op: str, gradient: Gradient | None, scope: Scope) -> Gradient | None:
-    """The frame being traced depends on the gradient of ``op``, which is returned; None where none may act."""
+    """The gradient of ``op``, which the frame being traced depends on; None where none may act."""
     context = TracingContext.try_get()
     if context is None:
         return gradient

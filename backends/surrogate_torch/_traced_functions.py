@@ -16,7 +16,7 @@ import torch
 from torch.fx.traceback import annotate
 
 import surrogate
-from surrogate import FunctionGradient, FunctionKit, FunctionPull
+from surrogate import FunctionKit, FunctionPull
 from surrogate_torch import _graft, _guards, _hooks
 from surrogate_torch._functions import Functions
 from surrogate_torch._scope import Scope
@@ -24,9 +24,8 @@ from surrogate_torch._scope import Scope
 Array = Any
 
 
-#: What :func:`dispatched` reads, where the compiler can guard it: the functions, and gradients by digest.
-_NATIVE: dict[str, Callable[..., Any]] = {}
-_GRADIENTS: dict[str, FunctionGradient] = {}
+class _Read:
+    """What :func:`dispatched` reads, as attributes: the compiler guards those that it reads, one by one."""
 
 
 class TracedFunctions(Functions):
@@ -62,23 +61,25 @@ _KIT = TracedFunctions()
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _decided(path: str) -> str:
-    """The digest of the function's gradient in the frame that is being compiled; empty for none."""
+def _decided(path: str) -> tuple[str, str]:
+    """Where the function is to be read, and its gradient in the frame being compiled; empty for none."""
     scope = _scope()
     state = scope.state()
     gradient: Any = state.rule(path, scope.site())
     _guards.note(path, gradient, scope)
-    _NATIVE[path] = FunctionKit.native(path)
+    native = FunctionKit.native(path)
+    function = f"function_{id(native):x}"
+    setattr(_Read, function, staticmethod(native))
     if gradient is None:
-        return ""
+        return function, ""
     state.captured(path, frame=scope.site())
-    _GRADIENTS[gradient.digest] = gradient
-    return str(gradient.digest)
+    setattr(_Read, f"gradient_{gradient.digest}", gradient)
+    return function, f"gradient_{gradient.digest}"
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _remembered(digest: str, names: Any, attributes: Any) -> str:
-    return _graft.remember(FunctionPull(_GRADIENTS[digest], names, attributes))
+    return _graft.remember(FunctionPull(getattr(_Read, f"gradient_{digest}"), names, attributes))
 
 
 @functools.cache
@@ -91,10 +92,11 @@ def _scope() -> Scope:
 )
 def dispatched(path: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the compiler reads in place of what a stand-in calls."""
-    digest = _decided(path)
-    if not digest:
-        return _NATIVE[path](*args, **kwargs)
-    return _KIT.run(_GRADIENTS[digest], _NATIVE[path], args, kwargs)[0]
+    function, gradient = _decided(path)
+    native = getattr(_Read, function)
+    if not gradient:
+        return native(*args, **kwargs)
+    return _KIT.run(getattr(_Read, gradient), native, args, kwargs)[0]
 
 
 def _noting(native: Callable[..., Any]) -> Callable[..., Any]:
