@@ -42,8 +42,8 @@ class Functions(FunctionKit):
 
     def is_float(self, x: Any) -> bool:
         value = _hooks.getval(x)
-        kind = getattr(value, "dtype", np.dtype(type(value)) if isinstance(value, float) else None)
-        return kind is not None and np.issubdtype(kind, np.floating)
+        is_array = isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
+        return is_array or isinstance(value, float)
 
     def detach(self, x: Array) -> Array:
         while is_boxed(x):  # one box for each level of differentiation
