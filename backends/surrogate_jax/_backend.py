@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,9 @@ from surrogate_jax._capture import install
 from surrogate_jax._hooks import TESTED, check, hide_our_frames
 from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
+
+if TYPE_CHECKING:
+    from surrogate.auditing import Trace  # imported only by who audits
 
 Array = Any
 Function = Callable[..., Array]
@@ -74,6 +77,21 @@ class JaxBackend(surrogate.Backend):
             _scope.set_local(None if self.store.is_foreign() else rules)
             if rules is not None and loop_is_running():
                 follow_tasks(self)
+
+    def record(
+        self,
+        fn: Function,
+        args: Sequence[Any],
+        *,
+        loss: Function | None = None,
+        wrt: Any = None,
+        argnums: int | Sequence[int] = 0,
+        light: bool = False,
+    ) -> Trace:
+        """Trace the program, run it as one compiled function; ``wrt`` may name leaves of the arguments."""
+        from surrogate_jax import _audit
+
+        return _audit.record(fn, args, loss=loss, wrt=wrt, argnums=argnums)
 
     # -- for the conformance kit ---------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ Public API is used everywhere else: ``jax.make_user_context``, ``jax.extend.core
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -24,6 +25,8 @@ from surrogate_jax._operands import JitCall
 
 TESTED = "0.7.2, 0.10.2 and 0.12.0"
 
+#: This backend's sources.
+HERE = Path(__file__).parent
 #: JAX's sources.
 PUBLIC = str(Path(jax.__file__).parent) + os.sep
 #: JAX's private sources; what is called from here is JAX's own doing.
@@ -61,6 +64,7 @@ HOOKS = (
     Hook("jax._src.checkify:error_checks", "checkify finds in our primitives what it finds in native ones"),
     Hook("jax._src.checkify:checkify_jaxpr", "likewise"),
     Hook("jax.interpreters.partial_eval:dce_jaxpr", "a forward pass without what JAX computes in vain"),
+    Hook("jax._src.source_info_util:user_frames", "the line of the user's that an audit names"),
 )
 
 #: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10. What was
@@ -199,6 +203,13 @@ def hide_our_frames() -> None:
     core = Path(surrogate.__file__).parent
     for part in ("_", "catalogue" + os.sep):
         source_info_util.register_exclusion(str(core) + os.sep + part)
+
+
+def user_frames(source_info: Any) -> Any:
+    """The frames of an equation that are not JAX's own, innermost first."""
+    function = find("jax._src.source_info_util:user_frames")
+    whole = "source_info" in inspect.signature(function).parameters  # before JAX 0.8
+    return function(source_info if whole else source_info.traceback)
 
 
 def pallas_is_loaded() -> bool:
