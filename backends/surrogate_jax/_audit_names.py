@@ -76,7 +76,10 @@ PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
 SELECTS = frozenset({"select_n", "clamp", "cond", "while"})
 
 #: Functions of JAX that are no jit: file, function and the primitive that makes the result -> name.
-INLINED = {("nn/functions.py", "softmax", "div"): "softmax"}
+INLINED = {
+    ("nn/functions.py", "softmax", "div"): "softmax",
+    ("numpy/reductions.py", "mean", "div"): "mean",
+}
 
 #: JAX's callbacks into Python, as primitives.
 CALLBACKS = frozenset({"pure_callback", "io_callback"})

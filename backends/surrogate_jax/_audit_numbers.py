@@ -25,21 +25,23 @@ NUMBERS = 6
 
 
 def numbers(x: Any) -> Any:
-    """The six numbers of an array, as the widest float there is."""
+    """The six numbers of an array, in the widest float; one pass costs half the compile time of five."""
     wide = jnp.zeros(()).dtype
+    x = lax.stop_gradient(x)
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         x = jnp.stack([jnp.real(x), jnp.imag(x)])
-    finite, wider = jnp.isfinite(x), x.astype(wide)
-    return jnp.stack(
-        [
-            jnp.min(jnp.where(finite, wider, jnp.inf), initial=jnp.inf),
-            jnp.max(jnp.where(finite, wider, -jnp.inf), initial=-jnp.inf),
-            jnp.sum(jnp.isnan(x), dtype=wide),
-            jnp.sum(jnp.isinf(x), dtype=wide),
-            jnp.sum(x == 0, dtype=wide),
-            jnp.asarray(x.size, wide),
-        ]
-    )
+    x = x.astype(wide)
+    finite = jnp.isfinite(x)
+    counts = (jnp.isnan(x), jnp.isinf(x), x == 0)
+    columns = (jnp.where(finite, x, jnp.inf), jnp.where(finite, x, -jnp.inf), *(c.astype(wide) for c in counts))
+    empty = tuple(jnp.asarray(number, wide) for number in (jnp.inf, -jnp.inf, 0, 0, 0))
+    found = lax.reduce(columns, empty, _together, tuple(range(x.ndim)))
+    return jnp.stack([*found, jnp.asarray(x.size, wide)])
+
+
+def _together(a: Sequence[Any], b: Sequence[Any]) -> tuple[Any, ...]:
+    counts = (x + y for x, y in zip(a[2:], b[2:], strict=True))
+    return (lax.min(a[0], b[0]), lax.max(a[1], b[1]), *counts)
 
 
 def _identity(x: Any, slot: Any) -> Any:

@@ -42,11 +42,11 @@ def named_scope(info: Any) -> str:
 
 
 def runs_in(info: Any, file: str, function: str) -> bool:
-    """Whether the equation was traced by this function of JAX's, itself called by a user."""
+    """Whether the equation was traced by this function of JAX's, called by a user."""
     for name, found in _inner_frames(info):
-        if not name.startswith(_hooks.PRIVATE):
+        if is_of_a_user(name):
             return False
-        if found.startswith((function, f"_{function}")) and name.endswith(file):
+        if name.endswith(file) and found.startswith((function, f"_{function}")):
             return True
     return False
 
