@@ -33,7 +33,11 @@ def numbers(x: Any) -> Any:
     x = x.astype(wide)
     finite = jnp.isfinite(x)
     counts = (jnp.isnan(x), jnp.isinf(x), x == 0)
-    columns = (jnp.where(finite, x, jnp.inf), jnp.where(finite, x, -jnp.inf), *(c.astype(wide) for c in counts))
+    columns = (
+        jnp.where(finite, x, jnp.inf),
+        jnp.where(finite, x, -jnp.inf),
+        *(c.astype(wide) for c in counts),
+    )
     empty = tuple(jnp.asarray(number, wide) for number in (jnp.inf, -jnp.inf, 0, 0, 0))
     found = lax.reduce(columns, empty, _together, tuple(range(x.ndim)))
     return jnp.stack([*found, jnp.asarray(x.size, wide)])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from surrogate.auditing import Place
 from surrogate_jax import _hooks
@@ -15,6 +18,9 @@ LIBRARIES = tuple(
     for name in ("chex", "diffrax", "einops", "equinox", "flax", "haiku", "jaxtyping", "lineax", "optax")
 )
 UNKNOWN = Place("?", 0, "?")
+
+#: Sources of NumPy.
+_NUMPY = str(Path(np.__file__).parent) + os.sep
 
 
 def user_place(info: Any) -> Place:
@@ -30,9 +36,8 @@ def is_of_a_user(file: str) -> bool:
     """Whether a file is a user's: neither JAX's nor one of the libraries'."""
     ours = str(_hooks.HERE) + os.sep
     generated = file.startswith("<") and not file.startswith(("<stdin>", "<string>", "<ipython"))
-    return (
-        not generated and not file.startswith((_hooks.PUBLIC, ours)) and not any(x in file for x in LIBRARIES)
-    )
+    elsewhere = file.startswith((_hooks.PUBLIC, _NUMPY, ours)) or any(x in file for x in LIBRARIES)
+    return not generated and not elsewhere
 
 
 def named_scope(info: Any) -> str:

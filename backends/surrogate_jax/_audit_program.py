@@ -133,7 +133,7 @@ def _inlined(eqn: Any) -> str | None:
 
 def rule_of(eqn: Any) -> str:
     """The id of the gradient that an override gives this call; empty if none does."""
-    return eqn.params["call"].rule.gradient.id if eqn.primitive.name == "surrogate" else ""
+    return eqn.params["call"].rule.id if eqn.primitive.name == "surrogate" else ""
 
 
 def bind(eqn: Any, ins: Sequence[Any]) -> list[Any]:

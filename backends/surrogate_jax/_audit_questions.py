@@ -154,8 +154,6 @@ def _levels(jaxpr: Any, ins: Iterable[int]) -> list[int]:
         name, inner = eqn.primitive.name, eqn.params.get("jaxpr")
         if name in ("jit", "pjit", "closed_call") and inner is not None:
             outs = _levels(getattr(inner, "jaxpr", inner), into)
-        elif name == "mul" and any(is_literal(var) and not np.any(var.val) for var in eqn.invars):
-            outs = [_NEVER]
         else:
             outs = [min(max(into, default=_NEVER), _MAYBE if name in SELECTS else _SURELY)] * len(eqn.outvars)
         of.update(zip(eqn.outvars, outs, strict=True))
