@@ -29,6 +29,26 @@ limits at infinity and are NaN at NaN; windows are closed at NaN. Parameters are
 """
 
 
+_ORDERING = (
+    "It has every gradient of `{source}`, h of that name, with the same parameters and presets: %s by x and "
+    "%s by y. The rule key `compare` stands for `greater`, `greater_equal`, `less` and `less_equal`."
+)
+_RISING = _ORDERING % ("h(x - y)", "-h(x - y)")
+_FALLING = _ORDERING % ("-h(x - y)", "h(x - y)")
+#: What an op makes of another's gradients.
+_INHERITED = {
+    "greater": _RISING,
+    "greater_equal": _RISING,
+    "less": _FALLING,
+    "less_equal": _FALLING,
+    "not_equal": "It has every gradient of `{source}`, with the other sign.",
+    "astype": "It has every gradient of `{source}`: those of `trunc` for a cast to an integer, those of "
+    "`not_equal` with 0 for a cast to a boolean; a cast of the other kind gets 0.",
+    "searchsorted": "It has every gradient of `{source}`, h of that name: the sum over the boundaries b of "
+    "h(x - b) by x, and by each boundary -h(x - b), summed over x.",
+}
+
+
 def main() -> None:
     """Write the page where ``docs/catalogue.md`` includes it from."""
     write(Path(__file__).with_name("generated"), root="/generated/")
@@ -62,7 +82,10 @@ def _op(op: str, folder: Path) -> Iterator[str]:
     yield f"(op-{op})=\n## `{op}`\n"
     yield f"`{op}({', '.join(known.inputs)})`: {escape(known.doc)} Recommended: {default}.\n"
     yield _picture(folder, op, "", f"All gradients of {op}")
-    for spec in examples(op):
+    for source, _ in known.inherits:
+        yield f"{_INHERITED[op].format(op=op, source=source)}\n"
+        yield ", ".join(f"[`{name}`](#{source}-{name})" for name in registry.own(source)) + ".\n"
+    for spec in examples(op, inherited=False):
         yield from _gradient(surrogate.gradient(op, spec), folder)
     yield from _presets(op)
 

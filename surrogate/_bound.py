@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from surrogate._op import Op
@@ -24,6 +24,7 @@ class Bound:
         upstream: whether it takes the upstream gradient and gives cotangents.
         attributes: the op's static arguments that differ from their defaults.
         interval: the bounds of the interval that it says to be, of an op of one input.
+        symmetric: whether a formula of the upstream gradient applies a symmetric matrix to it.
     """
 
     id: str
@@ -34,6 +35,11 @@ class Bound:
     upstream: bool
     attributes: Mapping[str, Any]
     interval: tuple[float, float] | None = None
+    symmetric: bool = False
+
+    def of_one_input(self) -> Bound:
+        """The same formula, as if of an op of one input."""
+        return replace(self, op=Op(self.op.name, self.op.inputs[:1], self.op.forward), attributes={})
 
     def points(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Where the formula is evaluated: ``round(x, d)`` steps as ``round`` does at ``x * 10**d``."""

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from surrogate import reference
 from surrogate._branches import Branches, branches
+from surrogate._curve import derivative, held, value
 from surrogate._extras import extra_module
 from surrogate._gradient import Gradient
-from surrogate._measure import derivative
 from surrogate._op import Op
 from surrogate._partial import Kind
 
@@ -41,8 +40,7 @@ def new_axes(size: tuple[float, float]) -> Any:
 
 def draw_forward(ax: Any, known: Op, reach: float, **style: Any) -> None:
     """The op's own value along its first input."""
-    others = known.held
-    curve = branches(lambda x: reference.forward(known.name, x, *others), reach)
+    curve = branches(value(known), reach)
     label = f"{known.name}({', '.join(known.inputs)})"
     draw(ax, curve, **{"color": FORWARD, "label": label, "linewidth": 1.2, "zorder": 1.5, **style})
 
@@ -80,16 +78,16 @@ def lines(found: Sequence[Gradient], by: int) -> list[tuple[Gradient, str, dict[
     """
     constants: dict[float, list[Gradient]] = {}
     for one in found:
-        if (value := _constant(one, by)) is not None:
-            constants.setdefault(value, []).append(one)
+        if (slope := _constant(one, by)) is not None:
+            constants.setdefault(slope, []).append(one)
     made = []
     for i, one in enumerate(found):
-        value = _constant(one, by)
-        if value is None:
+        slope = _constant(one, by)
+        if slope is None:
             made.append((one, one.spec, _style(one, i, len(found))))
-        elif constants[value][0] is one:
-            label = f"{', '.join(each.spec for each in constants[value])}: {value:g}"
-            dots = _DOTS[list(constants).index(value) % len(_DOTS)]
+        elif constants[slope][0] is one:
+            label = f"{', '.join(each.spec for each in constants[slope])}: {slope:g}"
+            dots = _DOTS[list(constants).index(slope) % len(_DOTS)]
             made.append((one, label, {"color": text_color(), "linestyle": dots, "linewidth": 1.4}))
     return made
 
@@ -126,8 +124,7 @@ def legend(ax: Any, *, gallery: bool = False) -> list[Any]:
 
 def dress(ax: Any, known: Op, by: int, reach: float, *, title: str) -> None:
     """Title, axis labels, grid and limits."""
-    held = zip(known.inputs[1:], known.held, strict=True)
-    at = ", ".join(f"{name} = {value:g}" for name, value in held)
+    at = held(known)
     ax.set_title(title + (f"   ({at})" if at else ""), fontsize="medium")
     ax.set_xlabel(f"{known.inputs[0]} (dimensionless)")
     ax.set_ylabel(f"value, and derivative by {known.inputs[by]} (dimensionless)")

@@ -35,6 +35,9 @@ class Dual:
     def shape(self) -> tuple[int, ...]:
         return self.value.shape
 
+    def __getitem__(self, key: Any) -> Dual:
+        return Dual(self.value[key], np.broadcast_to(self.slope, self.value.shape)[key])
+
     def __add__(self, other: Any) -> Dual:
         return Dual(self.value + _value(other), self.slope + _slope(other))
 
@@ -206,3 +209,15 @@ def widen(x: Any) -> Any:
 
 def astype_like(x: Any, like: Any) -> Any:
     return x
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    if not isinstance(x, Dual):
+        return np.sum(x, axis=axis, keepdims=keepdims)
+    slope = np.broadcast_to(x.slope, x.value.shape)
+    return Dual(*(np.sum(part, axis=axis, keepdims=keepdims) for part in (x.value, slope)))
+
+
+def softmax(x: Any, axis: int | None = None) -> Any:
+    shifted = exp(x - np.max(_value(x), axis=axis, keepdims=True))
+    return shifted / sum(shifted, axis=axis, keepdims=True)

@@ -94,6 +94,14 @@ class ElementwiseRule(Rule):
             total, like = (term, tangent) if total is None else (total + term, like)
         return total if total is None else xp.astype_like(total, like)
 
+    def partials_at(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
+        """The partial derivatives at these inputs: numbers, windows or arrays."""
+        found = self._evaluate(xp, inputs)
+        return tuple(
+            Window(value, 1.0, 0.0) if _is_bare_mask(value, p) else value
+            for value, p in zip(found, self._partials, strict=True)
+        )
+
     # -- from the formula to partial derivatives --------------------------------------------
 
     def _evaluate(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Any, ...]:

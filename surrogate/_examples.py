@@ -6,13 +6,18 @@ from surrogate._listing import gradients
 from surrogate._registry import registry
 
 
-def examples(op: str) -> list[str]:
+def examples(op: str, *, inherited: bool = True) -> list[str]:
     """One spec per gradient of an op, the recommended one first; -1.5, 1.5, ... where no default is known.
+
+    Args:
+        op: the op's name.
+        inherited: also those that it has from other ops.
 
     Raises:
         UnknownOpError: with the nearest name and all known names.
     """
-    return [_example(op, name) for name in gradients(op)]
+    own = registry.own(op)
+    return [_example(op, name) for name in gradients(op) if inherited or name in own]
 
 
 def _example(op: str, name: str) -> str:

@@ -10,6 +10,8 @@ import types
 
 import numpy as np
 
+from surrogate._derived import Derived
+
 #: Packages that do the same in every process. What a formula takes from them counts by its name.
 _KNOWN = frozenset({"builtins", "math", "numpy", "operator"})
 
@@ -37,6 +39,8 @@ def _text(value: object, seen: set[int]) -> str:
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, types.FunctionType):
         return _function(value, seen)
+    if isinstance(value, Derived):
+        return repr((_text(value.how, seen), _text(value.base, seen), value.inputs, value.attributes))
     if isinstance(value, types.CodeType):
         # line numbers may move without changing a result: neither they nor the file's name count
         constants = [_text(constant, seen) for constant in value.co_consts]

@@ -35,6 +35,7 @@ class Formula:
         reads: the op's attributes that it takes, among its keyword-only arguments.
         interval: from its parameters to the bounds ``(lo, hi)`` of the closed interval on which it is 1,
             where it was registered as one that is 0 elsewhere.
+        symmetric: whether, with ``upstream``, it applies a symmetric matrix to ``g``.
     """
 
     op: Op
@@ -45,6 +46,7 @@ class Formula:
     parameters: dict[str, Parameter] = field(compare=False)
     reads: tuple[str, ...] = ()
     interval: Callable[..., tuple[float, float]] | None = None
+    symmetric: bool = False
 
     @property
     def label(self) -> str:
@@ -84,6 +86,7 @@ def read_formula(
     name: str | None,
     upstream: bool | None,
     interval: Callable[..., tuple[float, float]] | None = None,
+    symmetric: bool = False,
 ) -> Formula:
     """Check the form of a gradient function and read its parameters.
 
@@ -123,9 +126,16 @@ def read_formula(
         )
     if interval is not None and (upstream or op.arity != 1):
         raise FormulaError(f"{label}: only a derivative of one input, without upstream, is an interval.")
+    if symmetric and not (upstream and op.one_hot):
+        raise FormulaError(f"{label}: symmetric=True is for formulas of g, of ops with an axis.")
+    if op.one_hot and not upstream:
+        raise FormulaError(
+            f"{label}: a gradient of {op.name!r} takes g, in the shape of x, and gives the cotangent of x: "
+            "write def name(xp, g, x, *, axis=None) and register it with upstream=True."
+        )
     reads = tuple(name for name in signature.parameters if name in op.attributes)
     parameters = read_parameters(function, label, without=reads)
-    return Formula(op, name, function, bool(upstream), takes, parameters, reads, interval)
+    return Formula(op, name, function, bool(upstream), takes, parameters, reads, interval, symmetric)
 
 
 def process_unique(function: Function) -> str:

@@ -20,6 +20,7 @@ from surrogate._op import Op
 from surrogate._parameters import bind
 from surrogate._rule import Rule
 from surrogate._upstream import UpstreamRule
+from surrogate._whole import BoundariesRule, OneHotRule
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
 _lock = threading.RLock()  # reentrant: a formula, or collecting garbage, may run anything inside
@@ -70,7 +71,7 @@ class Gradient:
     @property
     def upstream(self) -> bool:
         """Whether it depends on the upstream gradient; such a gradient has no forward mode."""
-        return self.formula.upstream
+        return self.formula.upstream and not self.formula.symmetric
 
     @property
     def doc(self) -> str:
@@ -132,12 +133,17 @@ class Gradient:
 
         registered = self.formula.name is not None and registry.has(self.formula)
         what = self.formula.name if registered else self.formula.function
-        if not registered and "<" in getattr(what, "__qualname__", ""):
+        if not registered and "<" in getattr(_innermost(what), "__qualname__", ""):
             raise pickle.PicklingError(
                 f"{self.id} is made of {self.formula.origin}, which another process cannot find by name: "
                 "define the function at the top level of a module, or register it there."
             )
         return _rebuild, (self.op.name, what, dict(self.params))
+
+
+def _innermost(function: Any) -> Any:
+    """What a derived formula is made of."""
+    return getattr(function, "__wrapped__", function)
 
 
 def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
@@ -178,7 +184,12 @@ def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
         upstream=formula.upstream,
         attributes=MappingProxyType(dict(attributes)),
         interval=None if moved or formula.interval is None else formula.interval(**params),
+        symmetric=formula.symmetric,
     )
+    if gradient.op.boundaries:
+        return BoundariesRule(bound)
+    if gradient.op.one_hot:
+        return OneHotRule(bound)
     return UpstreamRule(bound) if formula.upstream else ElementwiseRule(bound)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surrogate import reference
+from surrogate._curve import derivative
 from surrogate._gradient import Gradient
 
 Floats = npt.NDArray[np.float64]
@@ -62,19 +62,6 @@ def measure(gradient: Gradient) -> Measures:
         half_width=_half_width(g, top, peak),
         even=_is_even(g),
     )
-
-
-def derivative(gradient: Gradient, by: int = 0, g: float = 1.0) -> Function:
-    """The derivative by the input at position ``by`` as a function of the first input alone.
-
-    Of a gradient that depends on the upstream gradient: its cotangent for ``g``, divided by ``g``.
-    """
-
-    def at(x: Floats) -> Floats:
-        others = [np.full_like(x, value) for value in gradient.op.held]  # not numbers: those get a sum
-        return reference.vjp(gradient.op.name, gradient, x, *others, g=g)[by] / g
-
-    return at
 
 
 def _samples() -> Floats:

@@ -79,8 +79,10 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "sqrt",
     "square",
+    "sum",
     "tan",
     "tanh",
     "trunc",
@@ -99,3 +101,14 @@ def widen(x: Any) -> Any:
 def astype_like(x: Any, like: Any) -> Any:
     """``x`` in the dtype of ``like``."""
     return np.asarray(x, dtype=like.dtype)
+
+
+def sum(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """The sum over axes, all of them if None."""
+    return np.sum(x, axis=axis, keepdims=keepdims)
+
+
+def softmax(x: Any, axis: int | None = None) -> Any:
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    shifted = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return shifted / np.sum(shifted, axis=axis, keepdims=True)

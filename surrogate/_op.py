@@ -10,6 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
+from surrogate._derived import How
 from surrogate._errors import SpecError
 from surrogate._samples import Samples
 
@@ -40,6 +41,12 @@ class Op:
         output: what the op gives. For ``"bool"`` and ``"integer"`` a gradient is the derivative of the value
             cast to a float.
         elementwise: whether each element of the output depends on one element of each input only.
+        one_hot: whether its rule is over the one-hot vector of an index along the attribute ``axis``: ``g``
+            and cotangents then have the shape of the input.
+        boundaries: whether its last input is a sorted row of boundaries, each a step for every x.
+        inherits: ``(op, how)``: it has the gradients of that op too, each made by
+            ``how(formula, xp, arguments, parameters)``.
+        of_one: how a formula of fewer inputs than the op has is made one of all, where a user gives it.
         samples: values of its inputs, for the conformance kit, plots and tests.
         tail: the name that ``partials`` had in 0.1.
     """
@@ -55,6 +62,10 @@ class Op:
     at: Callable[..., Any] | None = field(default=None, repr=False, compare=False, kw_only=True)
     output: Output = field(default="float", kw_only=True)
     elementwise: bool = field(default=True, kw_only=True)
+    one_hot: bool = field(default=False, kw_only=True)
+    boundaries: bool = field(default=False, kw_only=True)
+    inherits: tuple[tuple[str, How], ...] = field(default=(), repr=False, compare=False, kw_only=True)
+    of_one: How | None = field(default=None, repr=False, compare=False, kw_only=True)
     samples: Samples = field(default=Samples(), repr=False, compare=False, kw_only=True)
     tail: Partials | None = field(default=None, repr=False, compare=False, kw_only=True)
 
@@ -83,7 +94,7 @@ class Op:
         return len(self.inputs)
 
     @property
-    def held(self) -> tuple[float, ...]:
+    def held(self) -> tuple[Any, ...]:
         """What the inputs after the first are held at where the op is drawn or measured along its first."""
         return self.samples.rest(self.arity)
 

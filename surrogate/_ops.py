@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from surrogate._discrete import DISCRETE
 from surrogate._op import Op
 from surrogate._registry import registry
 from surrogate._samples import Samples
@@ -34,6 +35,11 @@ def _at_zero(xp: Any, x: Any, values: Any) -> tuple[Any, Any]:
 
 
 _DIVISORS = Samples(held=(1.0,), operands=((3.0,), (-3.0,), (0.5,), (-0.25,), (0.0,)))
+_PAIRS = Samples(
+    held=(0.0,),
+    operands=((0.0,), (-1.0,), (2.5,), (np.inf,), (np.nan,)),
+    shaped=((0.5, -0.25, 1.5, -3.0, 0.5, 3.0),),
+)
 _BOUNDS = Samples(
     held=(-1.0, 1.0),
     operands=((-1.0, 1.0), (0.0, 6.0), (-0.5, 2.5)),
@@ -86,6 +92,9 @@ OPS = (
     Op("relu", ("x",), _relu, doc="max(x, 0)."),
     Op("relu6", ("x",), _relu6, doc="min(max(x, 0), 6).", samples=Samples(corners=(6.0,), reach=8.25)),
     Op("abs", ("x",), np.abs, doc="The magnitude of x."),
+    Op("maximum", ("x", "y"), np.maximum, doc="The larger of x and y.", samples=_PAIRS),
+    Op("minimum", ("x", "y"), np.minimum, doc="The smaller of x and y.", samples=_PAIRS),
+    *DISCRETE,
 )
 
 for _op in OPS:

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from surrogate._backend import Backend
 from surrogate._captures import Captures
+from surrogate._compare import expanded
 from surrogate._decorate import decorate
 from surrogate._ending import Exit, begins, to_its_end
 from surrogate._errors import ScopeError, SpecError, UnsupportedOpError
@@ -353,7 +354,7 @@ def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | N
     if not isinstance(rules, Mapping):
         raise SpecError(f"rules must map op names to gradients, as in {{'sign': 'hardtanh'}}, not {rules!r}.")
     found: dict[str, Gradient | None] = {}
-    for name, spec in rules.items():
+    for name, spec in expanded(rules):
         known = registry.remembered(name, spec)
         if known is not None and name in backend.ops:
             found[name] = known

@@ -79,6 +79,9 @@ def probe_upstream(bound: Bound) -> int:
         FormulaError: it fails there, or returns what is no cotangent.
     """
 
+    if bound.op.one_hot and bound.attributes:
+        return 1  # probed before, without: the probe's row has no second axis
+
     def run(part: slice) -> tuple[Any, ...]:
         points = [x[part] for x in _PROBE[: bound.op.arity]]
         return _guarded(bound, lambda: bound.cotangents(_numpy, _UPSTREAM[part], points))

@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from surrogate._errors import (
 )
 from surrogate._formula import Formula, Function, read_formula
 from surrogate._gradient import Gradient, make
+from surrogate._inherit import Inherited, of_all_inputs
 from surrogate._op import Op
 from surrogate._preset import Preset
 from surrogate._spec import NATIVE, parse
@@ -44,6 +46,7 @@ class Registry:
         self._ops: dict[str, Op] = {}
         self._formulas: dict[str, dict[str, Formula]] = {}
         self._presets: dict[str, dict[str, Preset]] = {}
+        self._inherited = Inherited()
         self._specs: dict[tuple[str, str], Gradient] = {}
         self.complete = False  # the catalogue sets it when all of it is registered
         self._load_packs: Callable[[], None] | None = None
@@ -119,6 +122,7 @@ class Registry:
         upstream: bool = False,
         replace: bool = False,
         interval: Callable[..., tuple[float, float]] | None = None,
+        symmetric: bool = False,
     ) -> Formula:
         """Register a gradient function under its own name, or ``name``.
 
@@ -129,7 +133,13 @@ class Registry:
         name = getattr(function, "__name__", None) if name is None else name
         if not name or name == NATIVE or parse_name(name) != name:
             raise SpecError(f"{name!r} cannot be a gradient's name; give another, as in name='my_gradient'.")
-        formula = read_formula(self.op(op), function, name=name, upstream=upstream, interval=interval)
+        known_op = self.op(op)
+        formula = of_all_inputs(
+            known_op,
+            read_formula(
+                known_op, function, name=name, upstream=upstream, interval=interval, symmetric=symmetric
+            ),
+        )
         with self._lock:
             known = self._formulas[formula.op.name].get(name)
             if known is not None and not replace and not _redefines(formula, known):
@@ -161,35 +171,62 @@ class Registry:
         Raises:
             UnknownOpError, UnknownGradientError: with the nearest name and all known names.
         """
-        known = self._formulas[self.op(op).name]
-        if name not in known:
+        known = self._known(self.op(op), name)
+        if known is None:
             self._packs()
-        if name not in known:
-            names = {*known, *self._presets[op], NATIVE}
+            known = self._known(self.op(op), name)
+        if known is None:
+            names = {*self.formulas(op), *self.presets(op), NATIVE}
             raise UnknownGradientError(unknown("gradient", name, names, where=f" for {op!r}"))
-        return known[name]
+        return known
 
     def formulas(self, op: str) -> dict[str, Formula]:
-        """The formulas of an op by name."""
+        """The formulas of an op by name, those that it has from other ops included."""
+        self._packs()
+        known = self.op(op)
+        inherited: dict[str, Formula] = {}
+        for source, how in known.inherits:
+            for name, formula in self.formulas(source).items():
+                inherited.setdefault(name, self._inherited.make(known, formula, how))
+        return inherited | self._formulas[known.name]
+
+    def own(self, op: str) -> dict[str, Formula]:
+        """The formulas of an op by name, without those that it has from other ops."""
         self._packs()
         return dict(self._formulas[self.op(op).name])
 
     def presets(self, op: str) -> dict[str, Preset]:
-        """The presets of an op by name."""
+        """The presets of an op by name, those that it has from other ops included."""
         self._packs()
-        return dict(self._presets[self.op(op).name])
+        known = self.op(op)
+        inherited: dict[str, Preset] = {}
+        for source, _ in known.inherits:
+            for name, preset in self.presets(source).items():
+                inherited.setdefault(name, replace(preset, op=known.name))
+        return inherited | self._presets[known.name]
+
+    def _known(self, op: Op, name: str) -> Formula | None:
+        """The formula of this name, the op's own or inherited."""
+        if name in self._formulas[op.name]:
+            return self._formulas[op.name][name]
+        for source, how in op.inherits:
+            found = self._known(self.op(source), name)
+            if found is not None:
+                return self._inherited.make(op, found, how)
+        return None
 
     def has(self, formula: Formula) -> bool:
         """Whether this formula is what its name means now."""
-        known = self._formulas.get(formula.op.name, {}).get(formula.name or "")
+        known = self._known(formula.op, formula.name or "") if formula.op.name in self._formulas else None
         return known is not None and known.version == formula.version
 
     def anonymous(self, op: str, function: Function) -> Formula:
         """The formula of a function, which need not be registered."""
-        for known in self._formulas[self.op(op).name].values():
-            if known.function is function:
-                return known
-        return read_formula(self.op(op), function, name=None, upstream=None)
+        known = self.op(op)
+        for formula in self._formulas[known.name].values():
+            if formula.function is function:
+                return formula
+        return of_all_inputs(known, read_formula(known, function, name=None, upstream=None))
 
     # -- specs -------------------------------------------------------------------------------
 
@@ -217,9 +254,7 @@ class Registry:
         name, given = parse(spec)
         if name == NATIVE:
             raise SpecError("'native' is no gradient: in rules it says that an op is left alone.")
-        if ":" in name and name not in self._presets[op.name]:
-            self._packs()
-        preset = self._presets[op.name].get(name)
+        preset = self.presets(op.name).get(name) if ":" in name else None
         if preset is not None:
             name, defaults = parse(preset.spec)
             given = {**defaults, **given}
@@ -260,6 +295,7 @@ def register(
     upstream: bool = False,
     replace: bool = False,
     interval: Callable[..., tuple[float, float]] | None = None,
+    symmetric: bool = False,
 ) -> Callable[[F], F]:
     """Register a surrogate gradient, for all frameworks at once.
 
@@ -281,6 +317,8 @@ def register(
         interval: says that the function is 1 on a closed interval and 0 elsewhere, and which: a function
             from its parameters to ``(lo, hi)``, as ``lambda width: (-width, width)``. Backends may then
             use a faster kernel. Checked when a gradient is made.
+        symmetric: says, of a gradient of ``argmax`` or ``argmin`` with ``upstream=True``, that it applies a
+            symmetric matrix to ``g``, so that forward mode is the same function.
 
     Returns:
         A decorator that returns the function unchanged.
@@ -296,7 +334,15 @@ def register(
     registry.op(op)
 
     def decorate(function: F) -> F:
-        registry.add_formula(op, function, name=name, upstream=upstream, replace=replace, interval=interval)
+        registry.add_formula(
+            op,
+            function,
+            name=name,
+            upstream=upstream,
+            replace=replace,
+            interval=interval,
+            symmetric=symmetric,
+        )
         return function
 
     return decorate

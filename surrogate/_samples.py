@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from surrogate._errors import SpecError
 
@@ -17,7 +18,8 @@ class Samples:
     """Where an op is looked at.
 
     Attributes:
-        held: what the inputs after the first are held at where the op is drawn or measured along its first.
+        held: what the inputs after the first are held at where the op is drawn or measured along its first:
+            a number each, or a tuple of numbers for an input that is a row.
         operands: rows of values of the inputs after the first; the kit takes each with every first input.
         shaped: for each input after the first six values, no tie with (-1.75, 0.25, 0.75, -0.625, 2.25,
             1.125), of which the kit makes arrays of several shapes.
@@ -25,7 +27,7 @@ class Samples:
         reach: it is drawn from -reach to reach.
     """
 
-    held: tuple[float, ...] = ()
+    held: tuple[Any, ...] = ()
     operands: tuple[tuple[float, ...], ...] = ()
     shaped: tuple[tuple[float, ...], ...] = ()
     corners: tuple[float, ...] = ()
@@ -41,7 +43,7 @@ class Samples:
             if any(row and len(row) != arity - 1 for row in rows):
                 raise SpecError(f"{name} has {arity} input(s): samples.{field} gives values for {arity - 1}.")
 
-    def rest(self, arity: int) -> tuple[float, ...]:
+    def rest(self, arity: int) -> tuple[Any, ...]:
         """:attr:`held`, or the first of :attr:`operands`, or any numbers: one per input after the first."""
         return self.held or self.rows(arity)[0]
 

@@ -100,6 +100,8 @@ def op(
 def gallery(path: str | Path | None = None) -> Any:
     """Draw every gradient of every op on one page, each on axes of its own, by the op's first input.
 
+    Those that an op has from another op (``greater`` from ``heaviside``) are drawn there.
+
     Args:
         path: the file to write, its suffix decides the format; None writes nothing.
 
@@ -110,7 +112,7 @@ def gallery(path: str | Path | None = None) -> Any:
         MissingExtraError: matplotlib is not installed.
     """
     figure_module = extra_module("matplotlib.figure", extra="plot", purpose="surrogate.plot")
-    found = [(registry.op(name), examples(name)) for name in ops()]
+    found = [(registry.op(name), examples(name, inherited=False)) for name in ops()]
     rows = sum(-(-len(specs) // _COLUMNS) for _, specs in found)
     figure = figure_module.Figure(figsize=(2.6 * _COLUMNS, 2.1 * rows))
     grid = figure.add_gridspec(rows, _COLUMNS, hspace=0.75, wspace=0.3, left=0.05, right=0.99, top=0.965)

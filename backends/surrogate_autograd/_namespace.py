@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import autograd.numpy as anp
 import numpy as np
 from autograd.extend import defjvp, defvjp
 from numpy import e as e, inf as inf, nan as nan, pi as pi
@@ -176,3 +177,14 @@ def widen(x: Array) -> Array:
 def astype_like(x: Array, like: Array) -> Array:
     """``x`` in the dtype of ``like``."""
     return cast(x, like.dtype)
+
+
+def sum(x: Array, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """The sum over axes, all of them if None."""
+    return anp.sum(x, axis=axis, keepdims=keepdims)
+
+
+def softmax(x: Array, axis: int | None = None) -> Array:
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    shifted = exp(x - np.max(getval(x), axis=axis, keepdims=True))
+    return shifted / sum(shifted, axis=axis, keepdims=True)

@@ -80,8 +80,10 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "sqrt",
     "square",
+    "sum",
     "tan",
     "tanh",
     "trunc",
@@ -105,3 +107,13 @@ def widen(x: Any) -> Any:
 def astype_like(x: Any, like: Any) -> Any:
     """``x`` in the dtype of ``like``."""
     return lax.convert_element_type(x, like.dtype)
+
+
+def sum(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """The sum over axes, all of them if None."""
+    return jnp.sum(x, axis=axis, keepdims=keepdims)
+
+
+def softmax(x: Any, axis: int | None = None) -> Any:
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    return jax.nn.softmax(x, axis=axis)

@@ -102,3 +102,15 @@ def _alike(a: Any, b: Any) -> tuple[Any, Any]:
     """Both as tensors of one dtype: the dtype of the one that has one, else float32."""
     dtype = getattr(a, "dtype", None) or getattr(b, "dtype", None) or tf.float32
     return tf.convert_to_tensor(a, dtype), tf.convert_to_tensor(b, dtype)
+
+
+def sum(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """The sum over axes, all of them if None."""
+    return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
+
+
+def softmax(x: Any, axis: int | None = None) -> Any:
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    if axis is None:
+        return tf.reshape(tf.nn.softmax(tf.reshape(x, [-1])), tf.shape(x))
+    return tf.nn.softmax(x, axis=axis)

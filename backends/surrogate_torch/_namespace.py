@@ -50,8 +50,10 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "sqrt",
     "square",
+    "sum",
     "tan",
     "tanh",
     "trunc",
@@ -161,3 +163,15 @@ def astype_like(x: Array, like: Array) -> Array:
     if not isinstance(x, torch.Tensor):
         return torch.full_like(like, x)
     return x if x.dtype == like.dtype else x.to(like.dtype)
+
+
+def sum(x: Array, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """The sum over axes, all of them if None."""
+    return torch.sum(x, dim=axis, keepdim=keepdims)
+
+
+def softmax(x: Array, axis: int | None = None) -> Array:
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    flat = axis is None
+    found = torch.softmax(x.reshape(-1) if flat else x, dim=0 if flat else axis)
+    return found.reshape(x.shape) if flat else found

@@ -13,8 +13,28 @@ only what is computed from them in Python (``require_ordered``, ``max`` in ``ede
 
 from surrogate import _ops as _ops  # the ops come first: gradients are registered for them
 from surrogate._registry import registry
-from surrogate.catalogue import bounded, heaviside, modular, presets, rounding, sign, spiking_windows
+from surrogate.catalogue import (
+    bounded,
+    choosing,
+    comparing,
+    heaviside,
+    modular,
+    presets,
+    rounding,
+    sign,
+    spiking_windows,
+)
 
-__all__ = ["bounded", "heaviside", "modular", "presets", "rounding", "sign", "spiking_windows"]
+__all__ = [
+    "bounded",
+    "choosing",
+    "comparing",
+    "heaviside",
+    "modular",
+    "presets",
+    "rounding",
+    "sign",
+    "spiking_windows",
+]
 
 registry.complete = True

@@ -41,6 +41,16 @@ def clip_half(xp: Any, x: Any, lo: Any, hi: Any) -> Any:
     return window(inside, shared), window(below, shared), window(above, shared)
 
 
+@register("clip", name="pact")
+def clip_pact(xp: Any, x: Any, lo: Any, hi: Any) -> Any:
+    """1[lo <= x < hi] to x, 1[x < lo] to lo, 1[x >= hi] to hi: a tie with hi goes to hi, all add up to g.
+
+    With lo = 0 and hi a learned bound: Choi, Wang, Venkataramani, Chuang, Srinivasan, Gopalakrishnan 2018,
+    "PACT: Parameterized Clipping Activation for Quantized Neural Networks", arXiv 1805.06085.
+    """
+    return (lo <= x) & (x < hi), *_outside(x < lo, x >= hi, lo < hi, lo >= hi)
+
+
 @register("clip", name="identity")
 def clip_identity(xp: Any, x: Any) -> Any:
     """1 everywhere to x, 0 to the bounds: the straight-through estimator."""

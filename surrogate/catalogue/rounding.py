@@ -109,6 +109,28 @@ def soft_round_at_integers(xp: Any, x: Any, *, alpha: Positive = 4.0) -> Any:
     return _soft_step(xp, to_nearest(xp, x), alpha)
 
 
+@register("round", name="cubic")
+def cubic_at_halves(xp: Any, x: Any) -> Any:
+    """3 (x - round(x))^2: the derivative of round(x) + (x - round(x))^3.
+
+    Even, period 1, mean 1/4; 3/4 where round jumps, at the halves; 0 at the integers and at infinity; NaN at
+    NaN. Shin, Song 2017, "JPEG-resistant Adversarial Images", NeurIPS Workshop on Machine Learning and
+    Computer Security.
+    """
+    return 3 * xp.square(to_nearest(xp, x))
+
+
+@register("floor", name="cubic")
+def cubic_at_integers(xp: Any, x: Any) -> Any:
+    """3 (x - 1/2 - floor(x))^2: that of ``round`` at x - 1/2.
+
+    Even, period 1, mean 1/4; 3/4 where floor jumps, at the integers, and at infinity; 0 at the halves; NaN at
+    NaN. Reich, Debnath, Patel, Chakradhar 2024, "Differentiable JPEG: The Devil is in the Details",
+    arXiv 2309.06978.
+    """
+    return 3 * xp.square(0.5 - xp.abs(to_nearest(xp, x)))
+
+
 def _ewgs(xp: Any, g: Any, x: Any, forward: Any, delta: float) -> Any:
     finite = xp.where(xp.isinf(x), 0.0, x)
     return g * (1 + delta * xp.sign(g) * (finite - forward(finite)))

@@ -38,6 +38,26 @@ def boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.0) ->
 
 
 @register("heaviside")
+def open_boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.0) -> Any:
+    """height * 1[|x| < width]: a rectangle without its two edges; 0 there, outside and at NaN.
+
+    Even, mass 2 width height. The edges are outside, as in SpikingJelly's ``Rect`` and spyx's ``boxcar``.
+    """
+    return window(xp.abs(x) < width, height, 0.0)
+
+
+@register("heaviside")
+def hardtanh(xp: Any, x: Any, *, width: Positive = 1.0) -> Any:
+    """1/(2 width) for |x| <= width, edges included; 0 outside and at NaN.
+
+    The derivative of (hardtanh(x/width) + 1)/2. Even, mass 1, slope 1/2 at width 1: what a step written as
+    (sign(x) + 1)/2 gets from ``sign``'s clipped straight-through estimator. Courbariaux, Hubara, Soudry,
+    El-Yaniv, Bengio 2016, arXiv 1602.02830.
+    """
+    return window(xp.abs(x) <= width, 1 / (2 * width), 0.0)
+
+
+@register("heaviside")
 def triangle(xp: Any, x: Any, *, width: Positive = 1.0, height: Positive = 1.0) -> Any:
     """height * max(0, 1 - |x|/width).
 

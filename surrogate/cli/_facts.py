@@ -30,7 +30,7 @@ def facts(gradient: Gradient) -> Iterator[tuple[str, str]]:
     yield "peak", f"{found.peak:.6g}, the limit {place}{limit}" if limit else f"{found.peak:.6g} {place}"
     yield "half-width", f"{found.half_width:.6g}"
     yield "even", "yes" if found.even else "no"
-    if gradient.upstream:
+    if not gradient.rule.forward_mode:
         yield "modes", "reverse only: it depends on the upstream gradient"
     for preset in registry.presets(gradient.op.name).values():
         if parse(preset.spec)[0] == gradient.name:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import surrogate
-from surrogate._curve import curve
+from surrogate._curve import curve, held
 from surrogate._gradient import Gradient
 from surrogate._registry import registry
 from surrogate.cli._chart import chart
@@ -117,8 +117,7 @@ def _print(gradient: Gradient, console: Console) -> None:
 def _print_curve(gradient: Gradient, console: Console) -> None:
     points = curve(gradient)
     name = gradient.op.inputs[0]
-    held = zip(gradient.op.inputs[1:], gradient.op.held, strict=True)
-    at = ", ".join(f"{other}={value:g}" for other, value in held)
+    at = held(gradient.op)
     what = f"cotangent of {name} for g = 1" if gradient.upstream else f"derivative by {name}"
     console.print(f"\nThe {what}" + (f" at {at}" if at else ""))
     width = max(20, min(60, console.width - _MARGIN))

@@ -68,8 +68,10 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "sqrt",
     "square",
+    "sum",
     "tan",
     "tanh",
     "trunc",
@@ -97,3 +99,14 @@ def widen(x):
 def astype_like(x, like):
     """``x`` in the dtype of ``like``."""
     return x.astype(like.dtype) if isinstance(x, mx.array) else mx.array(x, dtype=like.dtype)
+
+
+def sum(x, axis=None, keepdims=False):
+    """The sum over axes, all of them if None."""
+    return mx.sum(x, axis=axis, keepdims=keepdims)
+
+
+def softmax(x, axis=None):
+    """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
+    found = mx.softmax(x.reshape(-1) if axis is None else x, axis=-1 if axis is None else axis)
+    return found.reshape(x.shape)
