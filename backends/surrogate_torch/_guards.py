@@ -97,11 +97,7 @@ def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str) -> None:
         return rules().keyed.get(op, "") == key
 
     text = [f"surrogate gradient of {op} == {spec}"]
-    add = builder.guard_manager.root.add_lambda_guard
-    if _hooks.GUARD_TAKES_STACK:
-        add(holds, text, guard.user_stack)
-    else:
-        add(holds, text)
+    builder.guard_manager.root.add_lambda_guard(holds, text, guard.user_stack)
 
 
 @functools.cache

@@ -1,6 +1,8 @@
 """All private parts of PyTorch that the backend stands on, and a check that they are there.
 
-Tested on torch 2.13.0 (CPU). The Python sources of 2.9 have the same names; no other version was run.
+Tested on torch 2.13.0 (CPU). Versions before it have the names, but not what the backend stands on: under
+2.9.1 the rules were missing in the key of the cache on disk, so that two processes shared gradients. They are
+refused.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import torch
 from surrogate import IncompatibleFrameworkError
 
 TESTED = "2.13.0"
+#: The oldest release in which everything was run and right.
+OLDEST = (2, 13)
 
 
 class Hook(NamedTuple):
@@ -122,7 +126,19 @@ def find(path: str) -> Any:
     return found
 
 
-#: add_lambda_guard takes the user's stack as a third argument from 2.13 on (older: read, not run).
-GUARD_TAKES_STACK = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
+def refuse_older(version: str = torch.__version__) -> None:
+    """Check that this release is one in which the backend is right.
 
+    Raises:
+        IncompatibleFrameworkError: it is older; says what was tested.
+    """
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise IncompatibleFrameworkError(
+            f"torch {version} is too old for the backend 'torch': compiled code on disk could carry the "
+            f"gradients of other rules. It was tested with torch {TESTED}. "
+            'Install it with: pip install "torch>=2.13"'
+        )
+
+
+refuse_older()
 probe()

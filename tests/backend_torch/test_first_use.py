@@ -140,7 +140,21 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
 
+SETTINGS_AFTERWARDS = """
+import surrogate, surrogate_torch
+surrogate.defaults("torch")
+surrogate.use("torch").undo()
+with surrogate.override("torch", {"sign": "identity"}):
+    pass
+torch.set_num_interop_threads(2)
+torch.set_num_threads(2)
+torch.multiprocessing.set_start_method("spawn")
+torch.set_default_device("meta")
+assert torch.zeros(2).device.type == "meta"
+"""
+
 STORIES = {
+    "settings can still be made": SETTINGS_AFTERWARDS,
     "importing changes nothing": IMPORTED_ONLY,
     "an override costs other ops nothing": OTHER_OPS,
     "compiled before": COMPILED_BEFORE,

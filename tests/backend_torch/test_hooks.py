@@ -27,6 +27,18 @@ def test_a_missing_hook_is_named_with_what_was_tested(hook, monkeypatch):
         assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("version", ["2.9.1+cu128", "2.12.0", "1.13.1"])
+def test_an_older_torch_is_refused(version):
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match=r"2\.13") as caught:
+        _hooks.refuse_older(version)
+    assert version in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["2.13.0+cpu", "2.14.0a0+git1234", "3.0.0"])
+def test_a_newer_torch_is_not(version):
+    _hooks.refuse_older(version)
+
+
 def without(owner, name):
     """The search of the hooks, in a torch that has lost one."""
     find = _hooks.find
