@@ -179,12 +179,25 @@ def _registered(plugin: Any, key: str) -> Iterator[Callable[[str], Any]]:
             manager.unregister(name=key)
         manager.register(plugin, name=key)
     try:
+        _refuse_unknown_hooks(plugin)
         manager.check_pending()
         others = [other for other in manager.get_plugins() if other is not plugin]
         yield lambda hook: manager.subset_hook_caller(hook, others)
     except BaseException:
         manager.unregister(name=key)
         raise
+
+
+def _refuse_unknown_hooks(plugin: Any) -> None:
+    """Name the hook that was meant; pluggy only says that there is none of this name.
+
+    Raises:
+        TypeError: a function is marked as a hook, and there is no such hook.
+    """
+    known = [name for name in vars(_hookspecs) if name.startswith("surrogate_")]
+    for name in dir(plugin):
+        if name not in known and manager.parse_hookimpl_opts(plugin, name) is not None:
+            raise TypeError(unknown("hook", name, known))
 
 
 def _broken(plugin: Found, error: BaseException) -> BrokenBackendError:

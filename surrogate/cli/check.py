@@ -26,10 +26,13 @@ _LINES = 60
 def check(backend: str, ops: tuple[str, ...], promises: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Check everything that BACKEND claims against the reference, and print what holds.
 
-    Ends with status 1 if a check fails, or if there was nothing to check.
+    Ends with status 1 if a check fails or there was nothing to check, with 2 for an op that BACKEND refuses.
     """
     found = load_backend(backend)  # an unknown or missing one is told before the kit is imported
     chosen = {surrogate.op(op).name for op in ops}
+    for op in sorted(chosen - found.ops):
+        reason = found.unsupported.get(op, "it does not list it among its ops")
+        raise surrogate.UnsupportedOpError(f"nothing to check: {backend!r} refuses {op!r}: {reason}.")
     testing = extra_module("surrogate.testing", extra="testing", purpose="surrogate check")
     bars = Progress(
         TextColumn("{task.completed}/{task.total}"),

@@ -36,6 +36,14 @@ def ulps(case: Case, dtype: str) -> int:
     return 0 if all(represents(dtype, value) for value in factors) else 1
 
 
+def tolerance(case: Case, dtype: str) -> str:
+    """How far numbers may be off, in words, for the message of a failure."""
+    allowed = ulps(case, dtype)
+    if case.gradient.rule.kept() is not Kind.INPUTS:
+        return f"within {allowed} ulp of {dtype}" if allowed else "exactly"
+    return f"within {allowed} ulp of {dtype}, beside what one ulp of each input changes"
+
+
 def slack(case: Case, points: Grid, g: Array) -> list[Array]:
     """By how much one ulp of the inputs moves each cotangent, where the formula is a float formula."""
     inputs = points.wide()

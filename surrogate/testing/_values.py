@@ -11,7 +11,7 @@ from surrogate import reference
 from surrogate._errors import ForwardModeError
 from surrogate._partial import Kind
 from surrogate.testing._cases import Case
-from surrogate.testing._compare import agree, bits, forward_slack, slack, ulps
+from surrogate.testing._compare import agree, bits, forward_slack, slack, tolerance, ulps
 from surrogate.testing._dtypes import limits, widened
 from surrogate.testing._failure import BrokenPromiseError, demand_all, demand_equal
 from surrogate.testing._modes import FORWARD, Mode, SecondMode
@@ -62,7 +62,8 @@ def vjp(target: Target, case: Case, dtype: str, mode: Mode) -> None:
         good = agree(got, [one[i] for one in expected], dtype, ulps(case, dtype), allowed[i]) | ~rows
         good |= _flushed(target, got, expected[0][i], dtype)
         columns = _inputs(points, got.shape) | {"g": g, "got": got, "expected": expected[0][i]}
-        demand_all(good, f"the derivative of {case.id} for {name} is wrong", columns)
+        message = f"the derivative of {case.id} for {name} is wrong: it must equal the reference's {tolerance(case, dtype)}"
+        demand_all(good, message, columns)
 
 
 def select(target: Target, case: Case, dtype: str, mode: Mode) -> None:
@@ -97,7 +98,8 @@ def jvp(target: Target, case: Case, dtype: str, mode: Mode) -> None:
     good = agree(got, [one[0] for one in expected], dtype, ulps(case, dtype), allowed)
     good |= _flushed(target, got, expected[0][0], dtype)
     columns = _inputs(shown, got.shape) | {f"t{i}": v for i, v in enumerate(t)}
-    demand_all(good, f"the tangent of {case.id} is wrong", columns | {"got": got, "expected": expected[0][0]})
+    message = f"the tangent of {case.id} is wrong: it must equal the reference's {tolerance(case, dtype)}"
+    demand_all(good, message, columns | {"got": got, "expected": expected[0][0]})
 
 
 def no_forward_mode(target: Target, case: Case) -> None:

@@ -55,3 +55,14 @@ def test_a_promise_of_which_the_backend_claims_nothing_is_not_passed(run):
     assert result.stdout.startswith("autograd (autograd ")
     assert "nothing checked" in result.stdout
     assert "not claimed: compile" in result.stdout
+
+
+def test_an_op_that_the_backend_refuses_is_told_with_its_reason(run):
+    result = run("check", "autograd", "--op", "relu")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nothing to check: 'autograd' refuses 'relu': autograd has no such function" in result.stderr
+
+
+def test_a_failure_states_how_far_numbers_may_be_off(run, lying):
+    output = run("check", lying, "--op", "floor", "--promise", "vjp").stdout
+    assert "the derivative of floor:identity for x is wrong: it must equal the reference's exactly" in output

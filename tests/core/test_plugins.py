@@ -137,8 +137,8 @@ def test_a_missing_framework_gives_the_exact_command(install, extras, command):
         ),
         (
             "import surrogate\n@surrogate.hookimpl\ndef surrogate_backned(name): pass",
-            Exception,
-            "unknown hook",
+            TypeError,
+            "unknown hook 'surrogate_backned': did you mean 'surrogate_backend'",
         ),
         (
             "import surrogate\n@surrogate.hookimpl\ndef surrogate_backend(name): raise OSError('disk')",
