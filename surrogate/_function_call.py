@@ -27,9 +27,12 @@ class FunctionKit(abc.ABC):
 
     Attributes:
         xp: the backend's namespace.
+        late: whether it is known only when results are differentiated what they depend on. Then
+            :meth:`depends` is asked for the message alone, and what is given it must raise it.
     """
 
     xp: Any
+    late: bool = False
 
     def prepare(self, gradient: FunctionGradient) -> None:
         """Called when an override of a function is made, before it is in force."""
@@ -68,8 +71,17 @@ class FunctionKit(abc.ABC):
         """``x`` broadcast to the shape of ``value`` and in its dtype; None where shapes do not allow it."""
 
     @abc.abstractmethod
-    def graft(self, value: Array, carrier: Array) -> Array:
-        """The values of ``value``, bit by bit, with the derivative of ``carrier``, an array like it."""
+    def graft(self, value: Array, carrier: Array, closed: str = "") -> Array:
+        """The values of ``value``, bit by bit, with the derivative of ``carrier``, an array like it.
+
+        Args:
+            value, carrier: the arrays.
+            closed: where it is known late, what to say if a derivative by ``value`` is wanted.
+        """
+
+    def constant(self, value: Array, closed: str = "") -> Array:
+        """A result that gets no derivative."""
+        return self.detach(value)
 
     @abc.abstractmethod
     def without_rules(self, function: Call, *args: Any, **kwargs: Any) -> Any:
@@ -85,7 +97,7 @@ class FunctionKit(abc.ABC):
 
     @abc.abstractmethod
     def with_formula(
-        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
+        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array], closed: str = ""
     ) -> list[Array]:
         """The values; the derivative by the inputs is what a formula makes of the upstream gradients."""
 
@@ -195,10 +207,11 @@ def run(
     if gradient.name == "of":
         found, wanted = _of(kit, gradient, values, args, kwargs)
     else:
-        if kit.depends(values):
-            raise _closed_over(kit, gradient, args)
+        closed = _closed_over(kit, gradient, args) if kit.late or kit.depends(values) else ""
+        if closed and not kit.late:
+            raise FormulaError(closed)
         given = _arguments(gradient, args, kwargs)
-        found, wanted = _from_arguments(kit, gradient, values, floats, given), kit.wants(floats)
+        found, wanted = _from_arguments(kit, gradient, values, floats, given, closed), kit.wants(floats)
     for i, value in zip(float_at, found, strict=True):
         results[i] = value
     return again(results), wanted
@@ -210,16 +223,16 @@ def _from_arguments(
     values: list[Array],
     floats: list[Array],
     given: dict[str, Any],
+    closed: str,
 ) -> list[Array]:
     if not values or not floats:
         return values
     if gradient.formula is not None:
         names, attributes = _named(kit, given)
-        return kit.with_formula(FunctionPull(gradient, names, attributes), floats, values)
-    results = [kit.detach(value) for value in values]
-    if gradient.name != "zero":
-        results[0] = kit.graft(values[0], _carrier(kit, gradient, values[0], floats[0]))
-    return results
+        return kit.with_formula(FunctionPull(gradient, names, attributes), floats, values, closed)
+    first = [] if gradient.name == "zero" else values[:1]
+    grafted = [kit.graft(value, _carrier(kit, gradient, value, floats[0]), closed) for value in first]
+    return grafted + [kit.constant(value, closed) for value in values[len(first) :]]
 
 
 def _arguments(gradient: FunctionGradient, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -303,7 +316,7 @@ def _of(
     return found, kit.wants(smooth)
 
 
-def _closed_over(kit: FunctionKit, gradient: FunctionGradient, args: tuple[Any, ...]) -> FormulaError:
+def _closed_over(kit: FunctionKit, gradient: FunctionGradient, args: tuple[Any, ...]) -> str:
     """What to say where a result depends on something that is no argument."""
     around = surroundings(gradient.target.function)
     if gradient.target.method:
@@ -313,7 +326,7 @@ def _closed_over(kit: FunctionKit, gradient: FunctionGradient, args: tuple[Any, 
         if kit.depends([leaf for leaf in kit.flatten(value)[0] if kit.is_float(leaf)]):
             names.append(name)
     named = ", ".join(names) or "something that it closes over"
-    return FormulaError(
+    return (
         f"{gradient.id}: the result depends on {named}, which is no argument and wants a gradient; "
         f"{gradient.spec} would drop it. Pass it as an argument, detach it, or say which gradient it gets "
         "with \"of('a.function')\"."

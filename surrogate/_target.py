@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
@@ -134,22 +135,27 @@ def _check(function: Any, label: object) -> None:
 
 
 def _is_autograd_function(function: FunctionType) -> bool:
-    owner_path = function.__qualname__.rpartition(".")[0]
-    if not owner_path or "<locals>" in owner_path:
-        return False
-    owner: Any = importlib.import_module(function.__module__) if function.__module__ else None
-    for part in owner_path.split("."):
-        owner = getattr(owner, part, None)
-    return isinstance(owner, type) and any(
+    owner = _owner(function)
+    return owner is not None and any(
         f"{kind.__module__}.{kind.__name__}" == "torch.autograd.function.Function" for kind in owner.__mro__
     )
 
 
+def _owner(function: FunctionType) -> type | None:
+    """The class that a function was defined in, if it can be found by name."""
+    found: Any = sys.modules.get(function.__module__ or "")
+    for part in function.__qualname__.split(".")[:-1]:
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) else None
+
+
 def _is_method(function: FunctionType) -> bool:
-    code = function.__code__
-    owner = function.__qualname__.rpartition(".")[0]
+    owner, code = _owner(function), function.__code__
+    if owner is not None:
+        return not isinstance(vars(owner).get(function.__name__), staticmethod)
+    where = function.__qualname__.rpartition(".")[0]
     first = code.co_varnames[0] if code.co_argcount else ""
-    return bool(owner) and not owner.endswith("<locals>") and first in ("self", "cls", "module")
+    return bool(where) and not where.endswith("<locals>") and first in ("self", "cls")
 
 
 def _refused(label: object, why: str) -> UnsupportedOpError:

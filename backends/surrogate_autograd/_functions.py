@@ -58,7 +58,7 @@ class Functions(FunctionKit):
             return None
         return spread(x, to) if fits else None
 
-    def graft(self, value: Array, carrier: Array) -> Array:
+    def graft(self, value: Array, carrier: Array, closed: str = "") -> Array:
         return _graft(self.detach(value), carrier)
 
     def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -69,7 +69,7 @@ class Functions(FunctionKit):
         return any(map(is_boxed, values))
 
     def with_formula(
-        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
+        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array], closed: str = ""
     ) -> list[Array]:
         plain = [self.detach(value) for value in values]
         return [_pulled(pull, at, tuple(plain), *inputs) for at in range(len(plain))]

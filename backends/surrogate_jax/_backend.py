@@ -13,6 +13,7 @@ import numpy as np
 import surrogate
 from surrogate_jax import _deferred, _namespace, _scope
 from surrogate_jax._capture import install
+from surrogate_jax._functions import Functions
 from surrogate_jax._hooks import TESTED, check, hide_our_frames
 from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
@@ -59,6 +60,7 @@ class JaxBackend(surrogate.Backend):
 
     def __init__(self) -> None:
         check()
+        self.functions = Functions(self)
         hide_our_frames()
         hooks = [*install(self), *_deferred.install(self)]
         try:

@@ -55,6 +55,7 @@ HOOKS = (
     Hook("jax.custom_batching:custom_vmap.__call__", "likewise a batching rule of the user's"),
     Hook("asyncio:Handle._run", "the keys follow the async task that runs"),
     Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
+    Hook("jax._src.core:trace_state_clean", "whether a function's call may be differentiated at all"),
     Hook("jax.interpreters.ad:is_undefined_primal", "which operands a transpose is asked for"),
     Hook("jax.interpreters.ad:primitive_jvps", "the derivative of our primitives"),
     Hook("jax.interpreters.ad:primitive_transposes", "the reverse mode of our primitives"),
@@ -182,6 +183,11 @@ def sixty_four_bits() -> AbstractContextManager[Any]:
 def tracing_for_a_cache() -> bool:
     """Whether a jaxpr is being made here, by ``jit`` or a control-flow function, that JAX will keep."""
     return bool(find("jax._src.core:unsafe_am_i_under_a_jit")())
+
+
+def is_tracing() -> bool:
+    """Whether any transformation of JAX's is under way here."""
+    return not find("jax._src.core:trace_state_clean")()
 
 
 def varying_axes(x: Any) -> frozenset[str]:

@@ -70,7 +70,7 @@ class Functions(FunctionKit):
         ends = zip(reversed(x.shape), reversed(value.shape), strict=False)
         return x.expand(value.shape) if all(a in (1, b) for a, b in ends) else None
 
-    def graft(self, value: Array, carrier: Array) -> Array:
+    def graft(self, value: Array, carrier: Array, closed: str = "") -> Array:
         return _graft.graft(value, carrier)
 
     def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ class Functions(FunctionKit):
         return {**own, **dict(owner.named_parameters()), **dict(owner.named_buffers())}
 
     def with_formula(
-        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
+        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array], closed: str = ""
     ) -> list[Array]:
         token = _graft.remember(pull)
         try:

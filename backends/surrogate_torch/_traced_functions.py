@@ -51,7 +51,7 @@ class TracedFunctions(Functions):
             return function(*args, **kwargs)
 
     def with_formula(
-        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array]
+        self, pull: FunctionPull, inputs: Sequence[Array], values: Sequence[Array], closed: str = ""
     ) -> list[Array]:
         token = _remembered(pull.digest, pull.names, pull.attributes)
         return _graft.pull(list(inputs), [value.detach() for value in values], token)
