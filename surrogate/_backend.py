@@ -51,6 +51,8 @@ class Backend(abc.ABC):
         packages: import names of packages, beside the framework's own, whose code is not the user's: an op
             that is called there is judged by who called them.
         places: whether it asks :meth:`State.rule` about every op, so that ``within=`` and ``outside=`` hold.
+        tracers: functions of the framework, as ``"module:name"``, that trace a function once for all its
+            callers. An op that is called there by no code of the user's is nobody's, whoever calls first.
         xp: the namespace that formulas are evaluated over.
         functions: how whole functions are overridden, None: it cannot.
         natives: how the framework's own ops are overridden by their native names, None: it cannot.
@@ -67,6 +69,7 @@ class Backend(abc.ABC):
     expected_failures: Mapping[str, str] = {}
     packages: tuple[str, ...] = ()
     places: bool = False
+    tracers: tuple[str, ...] = ()
     xp: Any
     functions: FunctionKit | None = None
     natives: NativeKit | None = None
@@ -100,7 +103,7 @@ class Backend(abc.ABC):
         """Tells the user's code on the stack from the framework's and ours."""
         own = type(self).__module__.partition(".")[0]
         names = {self.framework, *self.packages, "numpy", "surrogate", own} - {"__main__"}
-        return Callers(names, self.original)
+        return Callers(names, self.original, self.tracers)
 
     def original(self, frame: FrameType) -> Site | None:
         """Where the code of a frame comes from, if the framework made it from a function of the user's."""

@@ -135,28 +135,34 @@ class Callers:
     Args:
         packages: import names of the packages whose code is passed over.
         original: where code that the framework made from the user's comes from; None for code as written.
+        tracers: functions, as ``"module:name"``, that trace a function once for all its callers. What is
+            called in them by no code of the user's is nobody's: whoever calls first must not decide for all.
     """
 
     def __init__(
-        self, packages: Iterable[str], original: Callable[[FrameType], Site | None] = lambda frame: None
+        self,
+        packages: Iterable[str],
+        original: Callable[[FrameType], Site | None] = lambda frame: None,
+        tracers: Iterable[str] = (),
     ) -> None:
         self._packages = frozenset(packages)
         self.original = original
-        self._known: dict[int, tuple[CodeType, str]] = {}
+        self._tracers = frozenset(tracers)
+        self._known: dict[int, tuple[CodeType, str, bool]] = {}
 
     def user_frame(self, frame: FrameType | None) -> FrameType | None:
         """The nearest frame of the user's, this one or an outer one; None if there is none."""
-        while frame is not None and not self.is_users(frame):
+        while frame is not None and not self.ends_at(frame):
             frame = frame.f_back
-        return frame
+        return frame if frame is not None and self._known[id(frame.f_code)][1] else None
 
-    def is_users(self, frame: FrameType) -> bool:
-        """Whether a frame runs code of the user's."""
+    def ends_at(self, frame: FrameType) -> bool:
+        """Whether the search ends at a frame: it runs code of the user's, or traces for many callers."""
         code = frame.f_code
         found = self._known.get(id(code))
         if found is None or found[0] is not code:
             found = self._learn(frame)
-        return bool(found[1])
+        return found[2]
 
     def name(self, frame: FrameType | None) -> str:
         """The dotted name of the nearest code of the user's; empty if there is none."""
@@ -167,14 +173,15 @@ class Callers:
         """Whether code of this module is not the user's."""
         return module.partition(".")[0] in self._packages
 
-    def _learn(self, frame: FrameType) -> tuple[CodeType, str]:
+    def _learn(self, frame: FrameType) -> tuple[CodeType, str, bool]:
         code = frame.f_code
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         # the code object is kept: another one at the same address must not be taken for it
         name = self.name_of(code, frame.f_globals)
         made = self.original(frame) if name else None
-        found = self._known[id(code)] = (code, name if made is None else made.name)
+        ends = bool(name) or f"{frame.f_globals.get('__name__')}:{code.co_name}" in self._tracers
+        found = self._known[id(code)] = (code, name if made is None else made.name, ends)
         return found
 
     def name_of(self, code: CodeType, module_globals: dict[str, Any]) -> str:

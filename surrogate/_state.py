@@ -167,11 +167,11 @@ class State:
                 if found[1] is not _PASSED_OVER:
                     return found[1]
             else:
-                users = self._store.callers.is_users(here)
-                layer = self._decide(op, frame, self._store.callers.name(here)) if users else _PASSED_OVER
+                ends = self._store.callers.ends_at(here)
+                layer = self._decide(op, frame, self._store.callers.name(here)) if ends else _PASSED_OVER
                 if not self.traced and len(decided) < _REMEMBERED:
                     decided[id(code)] = code, layer
-                if users:
+                if ends:
                     return layer
             here = here.f_back  # type: ignore[assignment]
         return self._decide(op, frame, "")

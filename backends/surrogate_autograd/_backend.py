@@ -39,6 +39,7 @@ class AutogradBackend(Backend):
     unsupported = UNSUPPORTED
     transforms = frozenset({"forward", "second", "residuals"})
     dtypes = ("float16", "float32", "float64")
+    places = True
     xp = _namespace
 
     def __init__(self) -> None:

@@ -54,8 +54,10 @@ class Capture:
 
         def catch(*args: Any, **kwargs: Any) -> Array:
             state = self._state()
-            gradient = state.rules.get(op)
+            gradient = state.rule(op)
             if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2)):
+                if state.traced and not is_suspended():
+                    state.missed(op, _why(args, kwargs))
                 return native(*args, **kwargs)
             given = {name: value for name, value in kwargs.items() if name != _hooks.HANDLED}
             apart = take_apart(spelling, args, given)
@@ -67,6 +69,7 @@ class Capture:
                     raise NotImplementedError  # the box declines; NumPy asks the other operand
                 return native(*args, **kwargs)
             if not are_real(operands):
+                state.missed(op, "not over real floating-point arrays")
                 return native(*args, **kwargs)
             rule = gradient.at(decimals=call.decimals) if call.decimals else gradient.rule
             result = captured(Captured(raw, call, rule), *operands)
@@ -79,8 +82,8 @@ class Capture:
         """``divmod`` is ``floor_divide`` and ``mod``; autograd has no derivative of it."""
 
         def catch(*args: Any, **kwargs: Any) -> Array:
-            rules = self._state().rules
-            if "mod" not in rules and "floor_divide" not in rules:
+            state = self._state()
+            if state.rule("mod") is None and state.rule("floor_divide") is None:
                 return native(*args, **kwargs)
             if not _is_recorded(args, kwargs, sys._getframe(2)):
                 return native(*args, **kwargs)
@@ -94,6 +97,11 @@ def _is_recorded(args: Iterable[Any], kwargs: Mapping[str, Any], caller: FrameTy
     if is_suspended() or not (any(map(is_boxed, args)) or any(map(is_boxed, kwargs.values()))):
         return False
     return is_users_call(caller)
+
+
+def _why(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+    recorded = any(map(is_boxed, args)) or any(map(is_boxed, kwargs.values()))
+    return "called by a function of autograd's or NumPy's" if recorded else "no gradient is recorded"
 
 
 def is_users_call(frame: FrameType | None) -> bool:

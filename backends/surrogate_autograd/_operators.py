@@ -26,10 +26,14 @@ class Operators:
 
     def __init__(self, state: Callable[[], State]) -> None:
         def floordiv(self: Array, other: Array) -> Array:
-            return anp.floor_divide(self, other) if "floor_divide" in state().rules else NotImplemented
+            return (
+                anp.floor_divide(self, other) if state().rule("floor_divide") is not None else NotImplemented
+            )
 
         def rfloordiv(self: Array, other: Array) -> Array:
-            return anp.floor_divide(other, self) if "floor_divide" in state().rules else NotImplemented
+            return (
+                anp.floor_divide(other, self) if state().rule("floor_divide") is not None else NotImplemented
+            )
 
         def quotient_and_rest(self: Array, other: Array) -> Array:
             return anp.divmod(self, other) if _either(state()) else NotImplemented
@@ -56,4 +60,4 @@ class Operators:
 
 
 def _either(state: State) -> bool:
-    return "floor_divide" in state.rules or "mod" in state.rules
+    return state.rule("floor_divide") is not None or state.rule("mod") is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,7 +15,7 @@ import surrogate
 from surrogate_jax import _deferred, _namespace, _scope
 from surrogate_jax._capture import install
 from surrogate_jax._functions import Functions
-from surrogate_jax._hooks import TESTED, check, hide_our_frames
+from surrogate_jax._hooks import TESTED, TRACERS, check, hide_our_frames
 from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
 
@@ -50,6 +51,9 @@ class JaxBackend(surrogate.Backend):
     ops = frozenset(_CALLS)
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
+    packages = ("jaxlib",)
+    places = True
+    tracers = TRACERS
     xp = _namespace
 
     @property
@@ -94,6 +98,16 @@ class JaxBackend(surrogate.Backend):
         from surrogate_jax import _audit
 
         return _audit.record(fn, args, loss=loss, wrt=wrt, argnums=argnums)
+
+    def module_path(self, frame: FrameType) -> str:
+        """The path of the flax linen module whose method runs."""
+        here: FrameType | None = frame
+        while here is not None:
+            module = here.f_locals.get("self")
+            if any(base.__module__ == "flax.linen.module" for base in type(module).__mro__):
+                return "/".join(module.path) if module.scope is not None else ""  # type: ignore[union-attr]
+            here = here.f_back
+        return ""
 
     # -- for the conformance kit ---------------------------------------------------------------------
 

@@ -54,11 +54,19 @@ def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.Stat
     state = backend.state()
     if not state.rules and in_keys() is None:
         return None
-    return state if any(map(may_be_traced, args)) else None
+    return state if state.traced or _is_recorded(args) else None
+
+
+def _is_recorded(args: Sequence[Any]) -> bool:
+    return any(map(may_be_traced, args))
 
 
 def _captures(
-    state: surrogate.State, ops: Sequence[str], frame: FrameType, is_call: Callable[[Origin], bool]
+    state: surrogate.State,
+    ops: Sequence[str],
+    args: Sequence[Any],
+    frame: FrameType,
+    is_call: Callable[[Origin], bool],
 ) -> bool:
     """Whether a call of these ops is the user's and a rule is in force for one of them.
 
@@ -70,8 +78,12 @@ def _captures(
         return False
     if not is_call(origin(frame)) or in_pallas_kernel(frame):
         return False
+    if state.traced and not _is_recorded(args):
+        for op in ops:
+            state.missed(op, "no gradient is recorded", frame)
+        return False
     agree(state)
-    return any(op in state.rules for op in ops)
+    return any(state.rule(op, frame) is not None for op in ops)
 
 
 # -- one hook per kind of spelling ------------------------------------------------------------------
@@ -83,7 +95,7 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
         if state is not None:
             call = jit_call(sys._getframe(1))
             ops = spellings.ops_of_code(call.function.__code__) if call else ()
-            if call and ops and _captures(state, ops, sys._getframe(1), _is_nothing_between):
+            if call and ops and _captures(state, ops, args, sys._getframe(1), _is_nothing_between):
                 spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
@@ -103,8 +115,9 @@ def _primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
             return bind(*args, **params)
         state = _in_force(backend, args)
         if state is not None:
-            refuse(state, sys._getframe(1))
-            if op is not None and _captures(state, (op,), sys._getframe(1), is_lax_call):
+            if _is_recorded(args):
+                refuse(state, sys._getframe(1))
+            if op is not None and _captures(state, (op,), args, sys._getframe(1), is_lax_call):
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
@@ -118,8 +131,11 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         operands = (*args, *kwargs.values())
-        state = _in_force(backend, jax.tree.leaves(operands))
-        if state is not None and _captures(state, (spellings.NN[name],), sys._getframe(1), _is_direct):
+        leaves = jax.tree.leaves(operands)
+        state = _in_force(backend, leaves)
+        if state is not None and _captures(
+            state, (spellings.NN[name],), leaves, sys._getframe(1), _is_direct
+        ):
             spelled = spellings.read_nn(name, operands)
             if spelled is not None:
                 return _replace(state, spelled, list)[0]
@@ -135,7 +151,7 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
 def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """The results of a call: captured where a rule is in force for the piece, native elsewhere."""
     operands = _vary_together(spelled.operands)
-    gradients = [state.rules.get(piece.op) for piece in spelled.pieces]
+    gradients = [state.rule(piece.op) for piece in spelled.pieces]
     results = native() if None in gradients else [None] * len(gradients)
     found = []
     for piece, gradient, untouched in zip(spelled.pieces, gradients, results, strict=True):

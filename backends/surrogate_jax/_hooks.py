@@ -73,6 +73,13 @@ HOOKS = (
 JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 
 
+#: Functions of JAX that make a jaxpr which JAX keeps for all callers.
+TRACERS = tuple(
+    f"jax._src.interpreters.partial_eval:{name}"
+    for name in ("trace_to_jaxpr", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_dynamic2")
+)
+
+
 def find(where: str) -> Any:
     """The object at ``module:attribute``.
 

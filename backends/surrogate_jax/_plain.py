@@ -30,7 +30,7 @@ def refuse(state: surrogate.State, frame: FrameType) -> None:
     if outermost is None:
         return
     file, function = outermost
-    overridden = [op for op in ops_of_function(file, function) if op in state.rules]
+    overridden = [op for op in ops_of_function(file, function) if state.rule(op, frame) is not None]
     if overridden:
         raise surrogate.UnsupportedOpError(
             f"the override of {overridden[0]!r} cannot see jnp.{function} under jax_disable_jit: JAX then "

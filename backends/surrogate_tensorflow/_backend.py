@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 import surrogate
-from surrogate_tensorflow import _composites, _hooks, _install, _namespace, _probe, _types
+from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
 
@@ -33,6 +34,9 @@ class TensorFlowBackend(surrogate.Backend):
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
     subnormals = False
+    packages = ("keras", "tf_keras")
+    places = True
+    tracers = ("tensorflow.python.framework.func_graph:func_graph_from_py_func",)
     xp = _namespace
 
     def __init__(self) -> None:
@@ -56,6 +60,14 @@ class TensorFlowBackend(surrogate.Backend):
         if self._refused is not None and rules:
             raise self._refused
         self.scope.rules_changed(rules, scope)
+
+    def original(self, frame: FrameType) -> surrogate.Site | None:
+        """The function that autograph made this one of."""
+        return _generated.original(frame)
+
+    def module_path(self, frame: FrameType) -> str:
+        """The path of the Keras layer that is being called."""
+        return _generated.module_path(frame)
 
     def _refuse(self, error: BaseException) -> None:
         """Leave TensorFlow as it was, for good."""

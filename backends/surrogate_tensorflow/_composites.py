@@ -108,7 +108,7 @@ class Unit:
     ) -> Tensor:
         """The native value, with the rule of ``op`` from the operands to it."""
         here = self._backend.scope.here()
-        gradient = here.state.rules.get(op)
+        gradient = here.state.rule(op)
         if gradient is None:
             return self.native(native)
         eager = tf.executing_eagerly()
@@ -123,6 +123,8 @@ class Unit:
         needs = wanted(inputs)
         if any(needs):
             _eager.attach(self._backend, op, here.state, rule, CARRIER, inputs, [value], needs)
+        else:
+            here.state.missed(op, "no gradient is recorded")
         return value
 
     def _carry(

@@ -27,8 +27,12 @@ def make_fast_path(backend: TensorFlowBackend) -> Any:
     no_tape, watched, scope = _hooks.tape_is_empty.native, _types.watched, backend.scope
 
     def fast_path(context: Any, op_type: str, name: Any, *args: Any) -> Any:
-        if op_type in watched and not no_tape() and _decides(scope.here(), op_type):
-            raise refuse("surrogate")
+        if op_type in watched:
+            if not no_tape():
+                if _decides(scope.here(), op_type):
+                    raise refuse("surrogate")
+            elif scope.here().state.traced:
+                scope.here().state.missed(OP_TYPES.get(op_type, ""), "no gradient is recorded")
         return native(context, op_type, name, *args)
 
     return fast_path
@@ -54,7 +58,7 @@ def make_record_gradient(backend: TensorFlowBackend) -> Any:
 
 def _decides(here: Situation, op_type: str) -> bool:
     op = OP_TYPES.get(op_type)
-    return op_type in here.types or (op is not None and op in here.state.rules)
+    return op_type in here.types or (op is not None and here.state.rule(op) is not None)
 
 
 def _record_eager(
@@ -65,18 +69,23 @@ def _record_eager(
     outputs: Sequence[Tensor],
 ) -> bool:
     here = backend.scope.here()
-    if not _decides(here, op_type) or not outputs[0].dtype.is_floating:
+    name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
+    gradient = here.state.rule(op) if name is None else None
+    if name is None and gradient is None:
+        return False
+    if not outputs[0].dtype.is_floating:
+        here.state.missed(op, "not a real floating-point tensor")
         return False
     needs = wanted(inputs)
     if not any(needs):
+        here.state.missed(op, "no gradient is recorded")
         return False
-    name = here.types.get(op_type)
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)
         record(op_type, outputs, inputs, backend.classic(name, node))
         return True
-    op = OP_TYPES[op_type]
-    attach(backend, op, here.state, here.state.rules[op].rule, op_type, inputs, outputs, needs)
+    assert gradient is not None
+    attach(backend, op, here.state, gradient.rule, op_type, inputs, outputs, needs)
     return True
 
 

@@ -145,10 +145,12 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         return
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here
-    if not node.outputs or not node.outputs[0].dtype.is_floating:
-        return
     name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
-    if name is None and op not in here.state.rules:
+    gradient = here.state.rule(op) if name is None else None
+    if name is None and gradient is None:
+        return
+    if not node.outputs or not node.outputs[0].dtype.is_floating:
+        here.state.missed(op, "not a real floating-point tensor")
         return
     if mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
         return
@@ -159,7 +161,8 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     # nobody differentiates by a Python number; generated code gives inputs by name, in order
     operands = list(given.values())[: len(node.inputs)] or node.inputs
     needs = tuple(not isinstance(x, int | float) for x in operands)
-    mark(backend, node, op, here.state.rules[op].rule, here.state, needs)
+    assert gradient is not None
+    mark(backend, node, op, gradient.rule, here.state, needs)
 
 
 def mark_of(node: Node) -> str:

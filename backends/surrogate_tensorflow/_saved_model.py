@@ -35,7 +35,7 @@ def make_call_loaded(backend: TensorFlowBackend) -> Any:
 
     def call_loaded(self: Any, *args: Any, **kwargs: Any) -> Any:
         here = backend.scope.here()
-        missed = sorted(_unmarked(self.graph).intersection(here.state.rules))
+        missed = sorted(op for op in _unmarked(self.graph) if here.state.rule(op) is not None)
         missed += _other_types(self.graph, here.types)
         if missed:
             warnings.warn(
@@ -62,8 +62,9 @@ def make_call_concrete(backend: TensorFlowBackend) -> Any:
         traced = _gradients(self.graph) if rules else {}
         others = sorted(
             op
-            for op, gradient in rules.items()
-            if not all(_names.is_of(name, gradient) for name in traced.get(op, ()))
+            for op in rules
+            if (gradient := here.state.rule(op)) is not None
+            and not all(_names.is_of(name, gradient) for name in traced.get(op, ()))
         )
         others += _other_types(self.graph, here.types)
         if others:
