@@ -1,4 +1,4 @@
-"""The pytest plugin: a matrix of the conformance run, and a fixture that undoes overrides.
+"""The pytest plugin: a matrix of the conformance run, and fixtures that undo overrides and audit programs.
 
 It is imported in every pytest run where this library is installed: a package of its own, as a module of
 ``surrogate`` would bring that and NumPy along. It imports nothing of the library until it is needed.
@@ -6,12 +6,15 @@ It is imported in every pytest run where this library is installed: a package of
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from surrogate.auditing import Report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +49,19 @@ def undo_overrides() -> Iterator[None]:
 
     with undone():
         yield
+
+
+@pytest.fixture
+def audit(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """``surrogate.audit``; a test that fails prints the reports of the programs that it audited."""
+    import surrogate
+
+    def run(*args: Any, **options: Any) -> Report:
+        report = surrogate.audit(*args, **options)
+        request.node.add_report_section("call", "audit", str(report))
+        return report
+
+    return run
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import autograd.numpy as anp
@@ -80,6 +81,12 @@ class AutogradBackend(Backend):
         from surrogate_autograd._audit import Audited  # only a program that is audited pays for it
 
         return Audited(fn, args, loss, wrt, argnums).trace()
+
+    def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
+        """Record the program whose gradient is asked for in the block."""
+        from surrogate_autograd._audit_watch import watching
+
+        return watching(caught, step)
 
     # -- for the conformance kit ---------------------------------------------------------------
 

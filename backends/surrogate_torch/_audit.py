@@ -137,7 +137,8 @@ def _ids(recorder: Recorder, named: dict[str, Tensor]) -> dict[int, str]:
     A parameter that is written to has several: it was initialised before, or is updated after it was used.
     The source is the first one that something live is made of.
     """
-    used = {i for call in recorder.calls if any(call.live_out) for i in call.ins}
+    made = {vid for vid, (_, node) in recorder.state.items() if node is not None}
+    used = {i for call in recorder.calls if not made.isdisjoint(call.outs) for i in call.ins}
     names = {id(x): name for name, x in named.items()}
     found: dict[str, int] = {}
     for vid, x in recorder.held.items():

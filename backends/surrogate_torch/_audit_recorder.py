@@ -51,6 +51,7 @@ class Recorder(TorchDispatchMode):
         self.given: dict[int, Given] = {}
         self.state: dict[int, tuple[bool, Any]] = {}  # id of a value -> requires_grad, grad_fn
         self.paused = 0
+        self.forgotten = 0  # how many calls went at the last forget()
         self._ids: dict[int, int] = {}  # id() of a tensor -> id of its present value
         self._storages: dict[int, dict[int, Tensor]] = {}
         self._nudge = nudge
@@ -62,7 +63,7 @@ class Recorder(TorchDispatchMode):
     def vid(self, x: Tensor, *, new: bool = False) -> int:
         """The id of a tensor's present value; a new one where it was written to or not seen before."""
         if new or id(x) not in self._ids:
-            vid = len(self.values)
+            vid = len(self.values)  # values are never forgotten: they are small
             self._ids[id(x)] = vid
             self.held[vid] = x  # kept alive: no other tensor gets its id()
             inexact = x.is_floating_point() or x.is_complex()
@@ -95,6 +96,23 @@ class Recorder(TorchDispatchMode):
                 self.values[vid].span = span_of(x)
             finally:
                 self.paused -= 1
+
+    def forget(self, before: int) -> None:
+        """Let go of the calls before this one, and of the tensors that no later call knows."""
+        self.forgotten = before
+        gone, self.calls[:before] = self.calls[:before], []
+        kept = {vid for call in self.calls for vid in (*call.ins, *call.outs)}
+        for call in gone:
+            self.given.pop(id(call), None)
+        for vid in [vid for vid, x in self.held.items() if vid not in kept and not x.is_leaf]:
+            x = self.held.pop(vid)
+            if self._ids.get(id(x)) == vid:
+                del self._ids[id(x)]
+            self.state.pop(vid, None)
+        alive = {id(x) for x in self.held.values()}
+        for family in self._storages.values():
+            for key in [key for key in family if key not in alive]:
+                del family[key]
 
     # -- calls -----------------------------------------------------------------------------------
 

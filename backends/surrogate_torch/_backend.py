@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,12 @@ class TorchBackend(Backend):
         from surrogate_torch._audit import Audited  # only a program that is audited pays for it
 
         return Audited(fn, args, loss, wrt, lambda: self.exactly(None)).trace()
+
+    def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
+        """Record what runs in the block until it asks for a gradient."""
+        from surrogate_torch._audit_watch import watching
+
+        return watching(caught, step, lambda: self.exactly(None))
 
     # -- for the conformance kit ---------------------------------------------------------------
 

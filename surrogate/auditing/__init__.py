@@ -6,7 +6,12 @@ returns a :class:`Trace`. What is in a trace and how it is judged knows no frame
 
 from __future__ import annotations
 
-from surrogate.auditing._finding import Finding as Finding
+from surrogate.auditing._ask import report_of as report_of
+from surrogate.auditing._finding import (
+    KINDS as KINDS,
+    SEVERITIES as SEVERITIES,
+    Finding as Finding,
+)
 from surrogate.auditing._graph import Graph as Graph, passing as passing, tainted as tainted
 from surrogate.auditing._layers import Layer as Layer
 from surrogate.auditing._left import (

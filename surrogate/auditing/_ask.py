@@ -9,12 +9,13 @@ from surrogate._backend import Backend
 from surrogate._errors import SpecError
 from surrogate._plugins import load_backend
 from surrogate._suggest import unknown
-from surrogate.auditing._audit import Program, tried
+from surrogate.auditing._audit import Program, in_force, specs, tried
 from surrogate.auditing._finding import KINDS, SEVERITIES
-from surrogate.auditing._judge import Options
+from surrogate.auditing._judge import Options, judge
 from surrogate.auditing._precision import PROBED
 from surrogate.auditing._report import Report
 from surrogate.auditing._sound import Ignored, read_ignored
+from surrogate.auditing._trace import Trace
 
 PROBES = (*PROBED, "scale")
 KEEP = ("all", "light")
@@ -40,6 +41,16 @@ def ask(
     one_of("keep", keep, KEEP)
     options = read_options(kinds, level, ignore, probes)
     return tried(Program(found, fn, args, loss, wrt, argnums, keep == "light", options).report())
+
+
+def report_of(trace: Trace, *, kinds: Iterable[str] = (), level: str = "warning") -> Report:
+    """The report of a trace that a backend handed over; it cannot be verified.
+
+    Raises:
+        SpecError: a kind or level that does not exist, with the nearest.
+    """
+    options = read_options(kinds, level, (), ())
+    return judge(trace, specs(load_backend(trace.backend)), options, in_force(trace.backend))
 
 
 def read_options(

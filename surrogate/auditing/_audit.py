@@ -64,8 +64,12 @@ class Program:
         )
 
     def _judged(self, trace: Any) -> Report:
-        rules = {op: gradient.spec for op, gradient in active(self.backend).items()}
-        return judge(trace, specs(self.backend), self.options, rules)
+        return judge(trace, specs(self.backend), self.options, in_force(self.backend))
+
+
+def in_force(backend: str | Backend) -> dict[str, str]:
+    """The rules in force, as op -> spec."""
+    return {op: gradient.spec for op, gradient in active(backend).items()}
 
 
 def specs(backend: Backend) -> dict[str, str]:

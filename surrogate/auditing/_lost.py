@@ -15,7 +15,7 @@ from surrogate.auditing._trace import Call
 from surrogate.auditing._vocabulary import DELIBERATE, SHAPE_ONLY
 
 #: How many sources a message names.
-_NAMED = 4
+NAMED = 4
 
 #: What ``how`` says of ops that are there to lose a gradient.
 _DELIBERATELY = {"detach": "detach", "stop_gradient": "stop_gradient", "no_grad": "runs under no_grad"}
@@ -147,8 +147,8 @@ def _how(graph: Graph, call: Call, dead: list[int], kind: str) -> str:
 def _effect(costs: tuple[str, ...]) -> str:
     if not costs:
         return ""
-    more = f" and {len(costs) - _NAMED} more" if len(costs) > _NAMED else ""
-    return f"; no gradient reaches {', '.join(costs[:_NAMED])}{more}"
+    more = f" and {len(costs) - NAMED} more" if len(costs) > NAMED else ""
+    return f"; no gradient reaches {', '.join(costs[:NAMED])}{more}"
 
 
 def _harmless(severity: Severity, joined: Fates) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surrogate._errors import SpecError, UnsupportedAuditError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What an audit found in one run of a program: one step, one batch.
 
@@ -48,7 +49,7 @@ class Report:
     rules: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     ignored: int = 0
-    _again: Callable[[Mapping[str, str]], Report] | None = field(default=None, repr=False, compare=False)
+    _again: Callable[[Mapping[str, str]], Report] | None = field(default=None, compare=False)
 
     def suggest(self) -> dict[str, str]:
         """The overrides that mend what was found, as :func:`surrogate.override` takes them: op -> spec."""
@@ -111,6 +112,17 @@ class Report:
         given["findings"] = tuple(Finding.from_json(one) for one in given["findings"])
         given["layers"] = tuple(Layer.from_json(one) for one in given["layers"])
         return cls(**{**given, "notes": tuple(given["notes"])})
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that needs nothing else: findings, layers, and the source with marks beside it."""
+        from surrogate.auditing._html import page
+
+        Path(path).write_text(page(self), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        from surrogate.auditing._text import headline
+
+        return f"<Report {headline(self)}>"
 
     def __str__(self) -> str:
         from surrogate.auditing._text import text

@@ -6,6 +6,7 @@ import click
 
 import surrogate
 from surrogate.cli._group import Group
+from surrogate.cli.audit import audit
 from surrogate.cli.check import check
 from surrogate.cli.demo import demo
 from surrogate.cli.doctor import doctor
@@ -22,5 +23,5 @@ def cli() -> None:
     """Surrogate gradients by name, for unmodified TensorFlow, PyTorch, JAX and autograd code."""
 
 
-for command in (demo, list_, show, plot, doctor, check):
+for command in (demo, list_, show, plot, audit, doctor, check):
     cli.add_command(command)

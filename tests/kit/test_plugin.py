@@ -173,3 +173,22 @@ def test_kit_imports_no_framework():
     code = "import sys, surrogate.testing; print([m for m in ('torch', 'jax', 'pytest') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_failing_test_prints_what_it_audited(pytester):
+    pytester.makepyfile(
+        """
+        import numpy as np
+
+        def test_clean(audit):
+            import autograd.numpy as anp
+            assert audit("autograd", lambda w: anp.sum(w**2), np.ones(3)).ok()
+
+        def test_cut(audit):
+            import autograd.numpy as anp
+            assert audit("autograd", lambda w: anp.sum(anp.sign(w)), np.ones(3)).ok("zero")
+        """
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*Captured audit call*", "*error*zero*sign*no gradient reaches arg0"])
