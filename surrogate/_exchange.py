@@ -66,6 +66,8 @@ class Exchange:
             self.catchers = {**self.catchers, name: catch}
             if self.target.function.__code__ is self.original:
                 self.target.function.__code__ = self.code
+                # TensorFlow's autograph, which would read the source, takes it for its own and calls it
+                self.target.function.__dict__.setdefault("autograph_info__", self)
 
     def release(self, name: str) -> None:
         """One override less. After the last the function has its own code, if nobody gave it another."""
@@ -77,6 +79,8 @@ class Exchange:
             self.catchers = {other: catch for other, catch in self.catchers.items() if other != name}
             if not self._holds and self.target.function.__code__ is self.code:
                 self.target.function.__code__ = self.original
+            if not self._holds and self.target.function.__dict__.get("autograph_info__") is self:
+                del self.target.function.__dict__["autograph_info__"]
 
 
 Catcher = Callable[[Exchange, Call, tuple[Any, ...], dict[str, Any]], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-from surrogate_tensorflow import _graph, _hooks
+from surrogate_tensorflow import _functions, _graph, _hooks
 from surrogate_tensorflow._ops import CARRIER
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def install(backend: TensorFlowBackend) -> None:
 
     def convert(pfor_input: Any) -> Any:
         node = pfor_input.op
-        if _graph.rule_of(node) is None:
+        attributes = _functions.vectorized(node)
+        if _graph.rule_of(node) is None and attributes is None:
             return native(pfor_input)
         pfor_input.stack_inputs()
         tensors = [x.t for x in pfor_input.inputs]
@@ -31,7 +32,9 @@ def install(backend: TensorFlowBackend) -> None:
                 "a composite op inside tf.vectorized_map needs operands of known rank, to keep its gradient; "
                 f"{node.name} has {[str(x.shape) for x in node.inputs]}. Set their shapes, or use tf.map_fn."
             )
-        made = create(CARRIER, tensors, [x.dtype for x in node.outputs], attrs=node.node_def.attr)
+        made = create(
+            CARRIER, tensors, [x.dtype for x in node.outputs], attrs=attributes or node.node_def.attr
+        )
         return [wrap(output, True) for output in made.outputs]
 
     converters[CARRIER] = convert
