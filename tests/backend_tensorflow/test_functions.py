@@ -146,7 +146,7 @@ def test_keras_layers_made_before_and_what_they_hold() -> None:
     data = np.array([[2.0, 2.0]], np.float32)
     with surrogate.override("tensorflow", {Quantizer.call: surrogate.of(smooth)}):
         model.fit(data, 0 * data, verbose=0)
-    # the loss is the mean of the outputs' squares: by each of the two outputs 2 * 2 / 2, by the scale 2 * 2 * 2
+    # the mean of two squares: by each output 2 * 2 / 2, by the scale 2 * 2 * 2
     assert layer.scale.numpy() == pytest.approx(1 - 8.0)
 
 
