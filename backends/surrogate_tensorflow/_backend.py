@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +14,10 @@ from surrogate_tensorflow import _composites, _generated, _hooks, _install, _nam
 from surrogate_tensorflow._functions import Functions
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
+
+if TYPE_CHECKING:
+    from surrogate.auditing import Trace  # imported only by who audits
+    from surrogate_tensorflow._audit_recorder import Recorder
 
 Array = Any
 
@@ -39,6 +43,7 @@ class TensorFlowBackend(surrogate.Backend):
     places = True
     tracers = ("tensorflow.python.framework.func_graph:func_graph_from_py_func",)
     xp = _namespace
+    recorder: Recorder | None = None  #: is told of captured ops while an audit runs
 
     def __init__(self) -> None:
         self.scope = Scope(self, lambda on: self._switch(on))
@@ -81,6 +86,21 @@ class TensorFlowBackend(surrogate.Backend):
     def classic(self, name: str, node: Any) -> Any:
         """The registered gradient ``name`` as a backward function of ``node``, run with no rules."""
         return self.scope.natively(_types.classic(name, node))
+
+    def record(
+        self,
+        fn: Any,
+        args: Sequence[Any],
+        *,
+        loss: Any = None,
+        wrt: Any = None,
+        argnums: int | Sequence[int] = 0,
+        light: bool = False,
+    ) -> Trace:
+        """Run the program eagerly; ``wrt`` are variables, tensors, or names of what it reads."""
+        from surrogate_tensorflow._audit import Audited
+
+        return Audited(self, fn, args, loss, wrt).trace()
 
     # -- for the conformance kit ---------------------------------------------------------------
 

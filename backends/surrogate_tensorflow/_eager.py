@@ -103,3 +103,5 @@ def attach(
     capture = Capture(rule, inputs, needs, backend.scope.pause)
     record(op_type, outputs, inputs, capture.backward, lambda *t: capture.forward(t))
     state.captured(op, kept=False)
+    if backend.recorder is not None:
+        backend.recorder.captured(rule, inputs, outputs)

@@ -8,6 +8,7 @@ backend loads, before anything is changed.
 from __future__ import annotations
 
 import importlib
+import random
 from typing import Any
 
 import surrogate
@@ -48,6 +49,11 @@ class Hook:
                 f"tensorflow {tf.__version__} has no {self}, which is needed for {self.purpose}; "
                 f"tested with {TESTED}."
             ) from error
+
+    @property
+    def now(self) -> Any:
+        """What is in its place now."""
+        return getattr(self._owner, self._attribute)
 
     @property
     def owner(self) -> Any:
@@ -124,6 +130,18 @@ create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops u
 wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
 context = Hook("eager.context", "context", "a check of eager mode that does not start the runtime")
 
+# -- for audits; the first three are swapped while a program is recorded ---------------------------
+_AUDIT = "audits"
+execute = Hook("eager.execute", "execute", _AUDIT)
+numpy_function = Hook("ops.script_ops", "py_func_common", _AUDIT)
+add_op_callback = Hook("framework.op_callbacks", "add_op_callback", _AUDIT)
+remove_op_callback = Hook("framework.op_callbacks", "remove_op_callback", _AUDIT)
+quick_execute = Hook("eager.execute", "quick_execute", _AUDIT)
+eager_context = Hook("eager.context", "context", _AUDIT)
+handle_data = Hook("ops.handle_data_util", "get_resource_handle_data", _AUDIT)
+eager_values = Hook("framework.ops", "EagerTensor._numpy", _AUDIT)
+kernels = Hook("eager.context", "Context.clear_kernel_cache", _AUDIT)
+
 HOOKS = tuple(value for value in list(globals().values()) if isinstance(value, Hook))
 
 for _hook in HOOKS:
@@ -138,3 +156,54 @@ def core_tape(tape: Any) -> Any:
 def runtime_is_up() -> bool:
     """Whether an op has run eagerly in this process, or TensorFlow was otherwise brought up."""
     return bool(context.native()._initialized)
+
+
+# -- for audits ----------------------------------------------------------------------------------
+
+
+def raw_numpy(x: Any) -> Any:
+    """The values of an eager tensor, unseen by who watches its methods; not a copy."""
+    return x._numpy()
+
+
+def run_op(op_type: str, outputs: int, inputs: list[Any], attributes: tuple[Any, ...]) -> list[Any]:
+    """Run an op by its type; no tape and no callback sees it."""
+    found: list[Any] = quick_execute.native(op_type, outputs, inputs, attributes, eager_context.native())
+    return found
+
+
+def read_variable(handle: Any) -> Any:
+    """The value of the variable behind a handle; None if it has none, or is another resource."""
+    import tensorflow as tf
+
+    data = handle_data.native(handle)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    try:
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=data.shape_and_type[0].dtype)
+    except tf.errors.OpError:
+        return None
+
+
+class RandomState:
+    """TensorFlow's process-wide random state: the seed, and what the seeds of ops are drawn from.
+
+    A kernel keeps how much it has drawn; where one drew, the kernels are made anew.
+    """
+
+    def __init__(self) -> None:
+        self._context = eager_context.native()
+        self._before = self._context._seed, getattr(self._context, "_rng", None)
+
+    def begin(self, *, drawn: bool) -> None:
+        """A state of our own, the same for every run of a program, so that runs can be compared."""
+        self._set(0, random.Random(0), drawn)
+
+    def put_back(self, *, drawn: bool) -> None:
+        """The state as it was."""
+        self._set(*self._before, drawn)
+
+    def _set(self, seed: Any, draws: Any, drawn: bool) -> None:
+        self._context._seed, self._context._rng = seed, draws
+        if drawn:
+            self._context.clear_kernel_cache()

@@ -1,0 +1,141 @@
+"""What op callbacks do not show an audit: values that leave for Python, NumPy functions, custom gradients."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from surrogate_tensorflow import _hooks
+from surrogate_tensorflow._audit_recorder import Recorder, framework_files
+
+#: Methods of an eager tensor that give its value away -> what the audit calls that.
+_LEAVES = {
+    "numpy": "numpy",
+    "__array__": "numpy",
+    "__float__": "item",
+    "__int__": "item",
+    "__index__": "item",
+    "__bool__": "bool",
+}
+
+#: Functions of the framework whose purpose is to give a value away.
+_GIVE = frozenset({"convert_to_numpy"})
+
+_PYTHON = "a Python function has no derivative"
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Run a block eagerly, tf.functions too, and record it.
+
+    The fast path in C is closed: it reads variables without telling the callbacks.
+    """
+    eagerly = tf.config.functions_run_eagerly()
+    with ExitStack() as stack:
+        stack.callback(tf.config.run_functions_eagerly, eagerly)
+        tf.config.run_functions_eagerly(True)
+        _hooks.add_op_callback.native(recorder.callback)
+        stack.callback(_hooks.remove_op_callback.native, recorder.callback)
+        _put(stack, _hooks.execute, _watching_writes(recorder))
+        _put(stack, _hooks.fast_path, _refuse)
+        _put(stack, _hooks.record_operation, _custom_gradients(recorder))
+        _put(stack, _hooks.numpy_function, _numpy_functions(recorder))
+        for method, name in _LEAVES.items():
+            _put_method(stack, method, _leaving(recorder, name))
+        yield
+
+
+def _put(stack: ExitStack, hook: _hooks.Hook, make: Callable[[Any], Any]) -> None:
+    """Replace what is there now, which may be ours for overrides, and put that back."""
+    now = hook.now
+    stack.callback(hook.replace, now)
+    hook.replace(make(now))
+
+
+def _put_method(stack: ExitStack, name: str, make: Callable[[Any], Any]) -> None:
+    owner = next(c for c in _hooks.eager_tensor.native.__mro__ if name in vars(c))
+    now = vars(owner)[name]
+    stack.callback(setattr, owner, name, now)
+    setattr(owner, name, make(now))
+
+
+def _refuse(_: Any) -> Any:
+    def fast_path(*args: Any, **kwargs: Any) -> Any:
+        raise _hooks.leave_fast_path.native("recording")
+
+    return fast_path
+
+
+def _watching_writes(recorder: Recorder) -> Callable[[Any], Any]:
+    def make(real: Any) -> Any:
+        def execute(op_name: Any, num_outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            name = op_name.decode() if isinstance(op_name, bytes) else op_name
+            recorder.about_to_write(name, inputs)
+            return real(op_name, num_outputs, inputs, *args, **kwargs)
+
+        return execute
+
+    return make
+
+
+def _custom_gradients(recorder: Recorder) -> Callable[[Any], Any]:
+    """A function with a gradient of its own is one op; what it is made of has no gradient."""
+
+    def make(real: Any) -> Any:
+        def record_operation(
+            op_type: Any, outputs: Any, inputs: Any, backward: Any, forward: Any = None
+        ) -> Any:
+            found = real(op_type, outputs, inputs, backward, forward)
+            if not recorder.paused:
+                name = op_type.decode() if isinstance(op_type, bytes) else str(op_type)
+                recorder.as_one(name, tf.nest.flatten(inputs), tf.nest.flatten(outputs), backward)
+            return found
+
+        return record_operation
+
+    return make
+
+
+def _numpy_functions(recorder: Recorder) -> Callable[[Any], Any]:
+    """``tf.numpy_function`` reads tensors through the buffer protocol: no op runs, no method is called."""
+
+    def make(real: Any) -> Any:
+        def py_func_common(func: Any, inp: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if recorder.paused:
+                return real(func, inp, *args, **kwargs)
+            recorder.paused += 1
+            try:
+                found = real(func, inp, *args, **kwargs)
+            finally:
+                recorder.paused -= 1
+            recorder.as_one("numpy_function", tf.nest.flatten(inp), tf.nest.flatten(found), why=_PYTHON)
+            return found
+
+        return py_func_common
+
+    return make
+
+
+def _leaving(recorder: Recorder, name: str) -> Callable[[Any], Any]:
+    files = framework_files()
+
+    def make(real: Any) -> Any:
+        def leave(x: Any, *args: Any, **kwargs: Any) -> Any:
+            code = sys._getframe(1).f_code
+            own = code.co_filename.startswith(files) and code.co_name not in _GIVE
+            if recorder.paused or own or not isinstance(x, _hooks.eager_tensor.native):
+                return real(x, *args, **kwargs)
+            recorder.paused += 1
+            try:
+                value = real(x, *args, **kwargs)
+            finally:
+                recorder.paused -= 1
+            return recorder.leaves(name, x, value)
+
+        return leave
+
+    return make
