@@ -84,7 +84,7 @@ class Audited:
             with recording(recorder), tape:
                 for x in float_arguments(args):
                     tape.watch(x)
-                out = self._fn(*args)
+                out = tf.autograph.experimental.do_not_convert(self._fn)(*args)  # for the lines of the user's
                 return Run(recorder, tape, scalar(out if self._loss is None else self._loss(out)))
         except Exception as error:
             error.surrogate_trace = begun(recorder, [], None)  # type: ignore[attr-defined]

@@ -138,7 +138,7 @@ add_op_callback = Hook("framework.op_callbacks", "add_op_callback", _AUDIT)
 remove_op_callback = Hook("framework.op_callbacks", "remove_op_callback", _AUDIT)
 quick_execute = Hook("eager.execute", "quick_execute", _AUDIT)
 eager_context = Hook("eager.context", "context", _AUDIT)
-handle_data = Hook("ops.handle_data_util", "get_resource_handle_data", _AUDIT)
+handle_data = Hook("ops.resource_variable_ops", "get_eager_safe_handle_data", _AUDIT)
 eager_values = Hook("framework.ops", "EagerTensor._numpy", _AUDIT)
 kernels = Hook("eager.context", "Context.clear_kernel_cache", _AUDIT)
 

@@ -160,15 +160,15 @@ def numpy(w):
 
 
 def as_array(w):
-    return tf.reduce_sum(tf.constant(np.asarray(w) ** 2))  #! cut:numpy
+    return tf.reduce_sum(tf.constant(np.asarray(w) ** 2))  #! cut:numpy|untracked
 
 
 def numpys_own_function(w):
-    return tf.reduce_sum(tf.constant(np.sort(w)) * RAMP)  #! cut:numpy
+    return tf.reduce_sum(tf.constant(np.sort(w)) * RAMP)  #! cut:numpy|untracked
 
 
 def keras_to_numpy(w):
-    return tf.reduce_sum(tf.constant(keras.ops.convert_to_numpy(w)) ** 2)  #! cut:numpy
+    return tf.reduce_sum(tf.constant(keras.ops.convert_to_numpy(w)) ** 2)  #! cut:numpy|untracked
 
 
 def item(w):
@@ -197,7 +197,7 @@ def assigned(w):
 
 
 def unregistered(w):
-    return tf.reduce_sum(tf.raw_ops.Betainc(a=w + 3.0, b=w + 3.0, x=w * 0 + 0.5))  #! cut:betainc|zero
+    return tf.reduce_sum(tf.unique(w).y ** 2)  #! cut:unique
 
 
 def a_term_of_the_loss(w):
@@ -209,7 +209,11 @@ def a_term_of_the_loss(w):
 
 
 def norm_at_zero(w):
-    return tf.norm(w * 0.0 + 0.0) + tf.reduce_sum(tf.acos(tf.cos(w * 0.0)))  #! nonfinite:acos
+    return tf.norm(w * 0.0)  #! nonfinite:sqrt
+
+
+def angle(w):
+    return tf.reduce_sum(tf.acos(tf.cos(w * 0.0)))  #! nonfinite:acos
 
 
 def log_of_zero(w):
@@ -236,11 +240,12 @@ def exploding(w):
 
 
 FAULTY = [
-    sign, round_, rint, floor, ceil, floor_divide, keras_trunc, compiled, compiled_by_xla, in_autograph_loop,
-    in_autograph_branch, in_while_loop, in_cond, in_scan, in_map_fn, recomputed, custom_gradient_of_zero, cast,
-    compare, argmax, top_k, argsort, histogram, searchsorted, stopped, not_recorded, numpy, as_array,
-    numpys_own_function, keras_to_numpy, item, index, numpy_function, numpy_function_in_a_function, assigned,
-    unregistered, a_term_of_the_loss, norm_at_zero, log_of_zero, log_of_softmax, dead, saturated, exploding,
+    sign, round_, rint, floor, ceil, floor_divide, keras_trunc, compiled, compiled_by_xla,
+    in_autograph_loop, in_autograph_branch, in_while_loop, in_cond, in_scan, in_map_fn, recomputed,
+    custom_gradient_of_zero, cast, compare, argmax, top_k, argsort, histogram, searchsorted, stopped,
+    not_recorded, numpy, as_array, numpys_own_function, keras_to_numpy, item, index, numpy_function,
+    numpy_function_in_a_function, assigned, unregistered, a_term_of_the_loss, norm_at_zero, angle,
+    log_of_zero, log_of_softmax, dead, saturated, exploding,
 ]  # fmt: skip
 
 
