@@ -24,11 +24,10 @@ from surrogate_jax._hooks import (
     primitive,
     replace_class,
     replace_each,
-    vary,
-    varying_axes,
 )
 from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origin import Origin, in_pallas_kernel, origin
+from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import WATCHED, refuse
 from surrogate_jax._primitive import surrogate_p
 from surrogate_jax._scope import agree, in_keys, suspended
@@ -150,7 +149,7 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
 
 def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequence[Any]]) -> Sequence[Any]:
     """The results of a call: captured where a rule is in force for the piece, native elsewhere."""
-    operands = _vary_together(spelled.operands)
+    operands = vary_together(spelled.operands)
     gradients = [state.rule(piece.op) for piece in spelled.pieces]
     results = native() if None in gradients else [None] * len(gradients)
     found = []
@@ -166,13 +165,6 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
         )
         found.append(surrogate_p.bind(*operands, call=call))
     return found
-
-
-def _vary_together(operands: Sequence[Any]) -> Sequence[Any]:
-    """Under ``shard_map`` operands that differ along the same mesh axes, as JAX's own functions make them."""
-    axes = [varying_axes(x) for x in operands]
-    together = frozenset().union(*axes)
-    return [x if own == together else vary(x, together - own) for x, own in zip(operands, axes, strict=True)]
 
 
 def _is_nothing_between(found: Origin) -> bool:

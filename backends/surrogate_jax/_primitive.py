@@ -17,10 +17,10 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters.partial_eval import dce_jaxpr
-from jax.sharding import AxisType
 
 from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
+from surrogate_jax._placement import common_sharding, spread, to_shape
 from surrogate_jax._scope import suspend, wide
 
 surrogate_p = Primitive("surrogate")
@@ -66,7 +66,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
     needs = call.needs(moving)
     with suspend(y):
         saved = call.rule.save(xp, call.inputs([_in_dtype(x, y.dtype) for x in primals]), needs)
-        moved = [_spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
+        moved = [spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if type(x) is not float]
     numbers = tuple(x if type(x) is float else None for x in saved)  # in the place of a bound, say
     return y, tangent_p.bind(*arrays, *moved, rule=call.rule, needs=needs, numbers=numbers)
@@ -80,23 +80,6 @@ def _zeros_like(y: Any) -> Any:
 def _in_dtype(x: Any, dtype: Any) -> Any:
     """A rule sees inputs of one dtype; the native op promotes integers itself."""
     return x if jnp.result_type(x) == dtype else lax.convert_element_type(x, dtype)
-
-
-def _spread(tangent: Any, y: Any) -> Any:
-    """A tangent of an operand in the shape of the result; its transpose sums what was repeated."""
-    shape, have = jnp.shape(y), jnp.ndim(tangent)
-    if jnp.shape(tangent) == shape:
-        return tangent
-    kept = [axis for axis, size in enumerate(jnp.shape(tangent)) if size == shape[axis - have]]
-    axes = [len(shape) - have + axis for axis in kept]
-    small = lax.squeeze(tangent, [axis for axis in range(have) if axis not in kept])
-    return lax.broadcast_in_dim(small, shape, axes, out_sharding=_explicit_sharding(y))
-
-
-def _explicit_sharding(y: Any) -> Any:
-    """Where the type of an array names its sharding, that sharding."""
-    sharding = jax.typeof(y).sharding
-    return sharding if any(kind == AxisType.Explicit for kind in sharding.mesh.axis_types) else None
 
 
 # -- its tangent ---------------------------------------------------------------------------------
@@ -181,11 +164,6 @@ def _align(x: Any, axis: int | None, rank: int) -> Any:
     return jnp.reshape(front, (front.shape[0], *(1,) * missing, *front.shape[1:])) if missing else front
 
 
-def _repeat(x: Any, axis: int | None, size: int) -> Any:
-    """The batch axis in front, made where there was none."""
-    return jnp.broadcast_to(x, (size, *jnp.shape(x))) if axis is None else jnp.moveaxis(x, axis, 0)
-
-
 def _rank(operands: Sequence[Any], axes: Sequence[int | None]) -> int:
     return max(jnp.ndim(x) - (axis is not None) for x, axis in zip(operands, axes, strict=True))
 
@@ -206,7 +184,10 @@ def _batch_tangent(
     array_axes, tangent_axes = _split(axes, numbers)
     with suspend(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(arrays, array_axes, strict=True)]
-        full = [_repeat(t, axis, size) for t, axis in zip(tangents, tangent_axes, strict=True)]
+        moved = [_align(t, axis, rank) for t, axis in zip(tangents, tangent_axes, strict=True)]
+        shape = (size, *(jnp.shape(moved[0])[1:] if tangent_axes[0] is not None else jnp.shape(moved[0])))
+        sharding = common_sharding([*aligned, *moved], shape)
+        full = [to_shape(t, shape, sharding) for t in moved]
     return tangent_p.bind(*aligned, *full, numbers=numbers, **params), 0
 
 
