@@ -26,9 +26,19 @@ def resolve_other(backend: Backend, key: Any, spec: Any) -> tuple[str, Any] | No
     """
     if is_function(key):
         return resolve_function(backend, key, spec)
-    if "::" in key or (backend.natives is not None and not registry.knows(key)):
+    if "::" in key:
         return resolve_native(backend, key, spec)
-    return None
+    if backend.natives is None or registry.knows(key):
+        return None
+    try:
+        return resolve_native(backend, key, spec)
+    except UnknownOpError as native:
+        try:
+            registry.op(key)
+        except UnknownOpError as error:
+            if "did you mean" in str(error):
+                raise error from None
+        raise native from None
 
 
 def resolve_function(backend: Backend, key: Any, spec: Any) -> tuple[str, Any]:

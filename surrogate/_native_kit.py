@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ from surrogate._digest import digest
 from surrogate._errors import SpecError, UnknownGradientError, UnsupportedOpError
 from surrogate._native import NativeFormula, add, check_name, find_formula, formulas, read_native
 from surrogate._spec import parse
-from surrogate._suggest import unknown
+from surrogate._suggest import nearest, unknown
 
 if TYPE_CHECKING:
     from surrogate._backend import Backend
@@ -35,6 +35,12 @@ class NativeKit(abc.ABC):
     @abc.abstractmethod
     def ends_in(self, path: str) -> tuple[str, ...]:
         """The native names that a public function of the framework ends in; empty for any other path."""
+
+    @staticmethod
+    def suggest(name: str, known: Iterable[str]) -> str:
+        """``": did you mean 'aten::sort'?"``, or a full stop: for the message of an unknown name."""
+        near = nearest(name, sorted(set(known)))
+        return f": did you mean {' or '.join(map(repr, near))}?" if near else "."
 
     def prepare(self, gradient: NativeGradient) -> None:
         """Called when an override of a native op is made: refuse here what cannot work later.

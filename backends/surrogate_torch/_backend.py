@@ -16,6 +16,7 @@ from surrogate_torch import _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
+from surrogate_torch._natives import Natives
 from surrogate_torch._scope import flags
 from surrogate_torch._spellings import OPS
 
@@ -46,6 +47,7 @@ class TorchBackend(Backend):
     def __init__(self) -> None:
         mark()
         self.functions = Functions(self)
+        self.natives = Natives(self)
         self._lock = threading.Lock()
         self._installation = Installation(self)
         self._installed = False

@@ -34,7 +34,7 @@ PYTORCHS_OWN = "called by a function of PyTorch's"
 
 _graph_task = torch._C._current_graph_task_id
 _fused_chosen = _fused.chosen.get
-_tracing = TracingContext.try_get
+tracing = TracingContext.try_get
 _grad_enabled = torch.is_grad_enabled
 _in_transform = torch._C._are_functorch_transforms_active
 _fwd_grad_enabled = torch._C._is_fwd_grad_enabled
@@ -53,7 +53,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if state is not None and state.rules is NO_RULES and not _modes():  # is_idle(), written out
             return native.call_boxed(keys, x)
         if state is not None:
-            traced = _tracing() is not None
+            traced = tracing() is not None
             gradient = state.rule(op, scope.site() if traced else None)
             if gradient is not None and inside_a_function(op, sys._getframe().f_back):
                 state.missed(op, PYTORCHS_OWN)
@@ -89,7 +89,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of any other op."""
     overload = spelling.overload
     decimals = "decimals" in (argument.name for argument in overload._schema.arguments)
-    pass_on = _PassOn(spelling.op, overload, native)
+    pass_on = PassOn(spelling.op, overload, native)
     is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
@@ -114,7 +114,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
 def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of the overload that changes its first argument."""
     overload = spelling.inplace
-    pass_on = _PassOn(spelling.op, overload, native)
+    pass_on = PassOn(spelling.op, overload, native)
     is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
@@ -168,7 +168,7 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
     state = scope.here(op)
     if state is None:
         return None, None
-    traced = _tracing() is not None
+    traced = tracing() is not None
     gradient = state.rule(op, scope.site() if traced else None)
     if gradient is not None and inside_a_function(op, sys._getframe(1)):
         state.missed(op, PYTORCHS_OWN)
@@ -180,7 +180,7 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
 
 def _count(state: State, op: str, scope: Scope) -> None:
     """Count a capture; what the compiler traces runs again without being seen."""
-    traced = _tracing() is not None
+    traced = tracing() is not None
     state.captured(op, kept=traced, frame=scope.site() if traced else None)
 
 
@@ -221,7 +221,7 @@ def _apply(capture: Capture) -> Any:
         return Surrogate.apply(capture, (_grad_enabled(), _fwd_grad_enabled()), *capture.tensors())
 
 
-class _PassOn:
+class PassOn:
     """The native kernel of an overload in whose Tensor slots a number may stand."""
 
     def __init__(self, op: str, overload: Any, native: Any) -> None:

@@ -1,0 +1,186 @@
+"""PyTorch's own operators by native name: values worked out by hand."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812 -- as everybody writes it
+
+import surrogate
+
+POOL = "aten::max_pool2d_with_indices"
+V = torch.tensor([-1.0, 2.0, 3.0])
+
+
+@surrogate.register_native("torch", POOL, name="even_share")
+def even_share(call: Any, g: Any) -> Any:
+    """Every element of the window gets an equal share."""
+    rows, columns = call.attributes["kernel_size"]
+    return torch.repeat_interleave(torch.repeat_interleave(g, rows, -2), columns, -1) / (rows * columns)
+
+
+@surrogate.register_native(
+    "torch", "aten::relu", name="reversed", jvp=lambda call, t, *, factor=1.0: -factor * t[0]
+)
+def reversed_relu(call: Any, g: Any, *, factor: float = 1.0) -> Any:
+    return -factor * call.native(g)
+
+
+@surrogate.register_native("torch", "aten::sort", name="same_place")
+def same_place(call: Any, g: Any) -> Any:
+    assert call.outputs[1].dtype is torch.int64
+    return torch.ones_like(call.inputs["self"]) * g
+
+
+@surrogate.register_native("torch", "aten::mul.Tensor", name="swapped")
+def swapped(call: Any, g: Any) -> Any:
+    return g * call.inputs["self"], g * call.inputs["other"]
+
+
+def slope(f: Any, x: Any) -> Any:
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(f(x).sum(), x)[0]
+
+
+def pool(x: Any) -> Any:
+    return F.max_pool2d(x, 2)
+
+
+def test_max_pooling_in_every_mode_and_never_stale() -> None:
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    native, quarter = slope(pool, x), torch.full_like(x, 0.25)
+    compiled = torch.compile(pool, fullgraph=True, backend="aot_eager")
+    assert torch.equal(slope(compiled, x), native)
+    with surrogate.override("torch", {POOL: "even_share"}) as o:
+        assert torch.equal(pool(x.clone().requires_grad_()), pool(x))
+        assert torch.equal(slope(pool, x), quarter)
+        assert torch.equal(slope(compiled, x), quarter)
+        assert torch.equal(torch.func.grad(lambda x: pool(x).sum())(x), quarter)
+        assert torch.equal(torch.func.vmap(torch.func.grad(lambda x: pool(x).sum()))(x[None])[0], quarter)
+        y = pool(x.clone().requires_grad_())
+    assert o.hits[POOL] >= 4
+    assert torch.equal(slope(compiled, x), native)
+    assert torch.equal(slope(pool, x), native)
+    assert "NativeBackward" in str(y.grad_fn)
+
+
+def test_the_ops_own_vjp_parameters_in_place_and_second_derivatives() -> None:
+    with surrogate.override("torch", {"aten::relu": "reversed(factor=2)"}):
+        expected = torch.tensor([0.0, -2.0, -2.0])
+        assert torch.equal(slope(torch.relu, V), expected)
+        assert torch.equal(slope(lambda x: F.relu(x * 1.0, inplace=True), V), expected)
+        twice = torch.func.jacrev(torch.func.jacrev(lambda x: (torch.relu(x) * x).sum()))(V)
+        assert torch.equal(twice, torch.diag(torch.tensor([0.0, -4.0, -4.0])))
+        assert torch.equal(torch.func.jvp(torch.relu, (V,), (V,))[1], -2 * V)
+
+
+def test_integer_outputs_and_what_has_no_forward_mode() -> None:
+    with surrogate.override("torch", {"aten::sort": "same_place"}):
+        _, indices = torch.sort(V.clone().requires_grad_(), descending=True)
+        assert indices.tolist() == [2, 1, 0]
+        assert not indices.requires_grad
+        weights = torch.tensor([1.0, 10.0, 100.0])
+        assert torch.equal(slope(lambda x: torch.sort(x, descending=True).values * weights, V), weights)
+    with (
+        pytest.raises(surrogate.ForwardModeError, match="register it with jvp="),
+        surrogate.override("torch", {"aten::sort": "same_place"}),
+    ):
+        torch.func.jvp(lambda x: torch.sort(x)[0], (V,), (V,))
+
+
+def test_a_rule_for_one_overload() -> None:
+    five = torch.full((3,), 5.0)
+    with surrogate.override("torch", {"aten::mul.Tensor": "swapped"}):
+        assert torch.equal(slope(lambda x: x * five, V), V)
+        assert torch.equal(torch.func.grad(lambda x: (x * five).sum())(V), V)
+
+
+def test_a_custom_operator() -> None:
+    library = torch.library.Library("surrogate_test", "DEF")
+    library.define("step(Tensor x) -> Tensor")
+    library.impl("step", lambda x: torch.floor(x), "CompositeExplicitAutograd")
+    name = "surrogate_test::step"
+    with surrogate.override("torch", {name: lambda call, g: 3 * g}) as o:
+        assert torch.equal(slope(torch.ops.surrogate_test.step, V), torch.full((3,), 3.0))
+    assert o.hits == {name: 1}
+
+
+def test_a_native_hole_and_other_ops_untouched() -> None:
+    with surrogate.override("torch", {"aten::relu": "reversed"}):
+        with surrogate.override("torch", {"aten::relu": "native"}):
+            assert torch.equal(slope(torch.relu, V), torch.tensor([0.0, 1.0, 1.0]))
+        assert torch.equal(slope(torch.relu, V), torch.tensor([0.0, -1.0, -1.0]))
+
+
+def test_beside_the_catalogues_own_rule_for_the_operator() -> None:
+    with surrogate.override("torch", {"sign": "identity", "aten::sign": lambda call, g: 5 * g}):
+        assert torch.equal(slope(torch.sign, V), torch.full((3,), 5.0))
+    with surrogate.override("torch", {"sign": "identity"}):
+        assert torch.equal(slope(torch.sign, V), torch.ones(3))
+
+
+def test_copies_and_pickles() -> None:
+    made = surrogate.override("torch", {"aten::relu": "reversed(factor=2)"})
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again.rules["aten::relu"] is made.rules["aten::relu"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        (
+            lambda call, g: g.sum(),
+            r"gives self a cotangent of shape \(\); it must have the shape of self, \(3,\)",
+        ),
+        (
+            lambda call, g: g.double(),
+            "gives self a cotangent of dtype torch.float64; it must be",
+        ),
+        (lambda call, g: (g, g), "returns 2 cotangents for 1 inputs"),
+    ],
+    ids=["shape", "dtype", "number"],
+)
+def test_a_wrong_formula_is_named(formula: Any, message: str) -> None:
+    with (
+        pytest.raises(surrogate.FormulaError, match=message),
+        surrogate.override("torch", {"aten::relu": formula}),
+    ):
+        slope(torch.relu, V)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("aten::sotr", surrogate.UnknownOpError, "did you mean 'aten::sort'"),
+        ("sgin", surrogate.UnknownOpError, "did you mean 'sign'"),
+        ("aten::max_pool2d", surrogate.UnsupportedOpError, f"it ends in '{POOL}'"),
+        ("aten::view", surrogate.UnsupportedOpError, "a view of its argument"),
+        ("aten::relu_", surrogate.UnsupportedOpError, "a rule for 'aten::relu' holds for it too"),
+        ("aten::argmax", surrogate.UnsupportedOpError, "integers"),
+        ("torch.nn.functional.max_pool2d", surrogate.UnknownOpError, f"it ends in '{POOL}'"),
+        ("torch.sort", surrogate.UnknownOpError, "it ends in 'aten::sort'"),
+        ("torch.nn.functional.softmax", surrogate.UnknownOpError, "it ends in 'aten::_softmax'"),
+    ],
+)
+def test_names(key: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        surrogate.override("torch", {key: lambda call, g: g})
+
+
+def test_an_operator_that_draws_random_numbers_cannot_run_again() -> None:
+    with pytest.raises(surrogate.UnsupportedOpError, match="draws random numbers"):
+        surrogate.override("torch", {"aten::native_dropout": lambda call, g: call.native(g)})
+
+
+def test_public_functions_end_in_operators_that_exist() -> None:
+    from surrogate_torch._ends import ENDS
+
+    natives = surrogate.load_backend("torch").natives
+    assert natives is not None
+    for names in ENDS.values():
+        for name in names:
+            assert natives.canonical(name) == name
