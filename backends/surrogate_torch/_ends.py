@@ -15,7 +15,7 @@ ENDS: dict[str, tuple[str, ...]] = {
     "grid_sample": ("aten::grid_sampler_2d", "aten::grid_sampler_3d"),
     "group_norm": ("aten::native_group_norm",),
     "layer_norm": ("aten::native_layer_norm",),
-    "linear": ("aten::addmm", "aten::linear"),
+    "linear": ("aten::addmm", "aten::mm"),
     "log_softmax": ("aten::_log_softmax",),
     "matmul": ("aten::mm", "aten::bmm"),
     "max_pool1d": ("aten::max_pool2d_with_indices",),

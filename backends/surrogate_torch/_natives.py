@@ -23,10 +23,12 @@ _after_autograd = torch._C._after_autograd_keyset
 _in_transform = torch._C._are_functorch_transforms_active
 #: Operators whose results are integers or booleans.
 _INTEGER = frozenset(
-    ("all", "any", "argmax", "argmin", "argsort", "bincount", "bucketize", "count_nonzero", "nonzero")
-    + ("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "searchsorted", "signbit")
-    + ("eq", "ge", "gt", "le", "lt", "ne", "isfinite", "isinf", "isnan", "isneginf", "isposinf")
-    + ("logical_and", "logical_not", "logical_or", "logical_xor")
+    (
+        *("all", "any", "argmax", "argmin", "argsort", "bincount", "bucketize", "count_nonzero", "nonzero"),
+        *("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "searchsorted", "signbit"),
+        *("eq", "ge", "gt", "le", "lt", "ne", "isfinite", "isinf", "isnan", "isneginf", "isposinf"),
+        *("logical_and", "logical_not", "logical_or", "logical_xor"),
+    )
 )
 _FRONT = "FuncTorchDynamicLayerFrontMode"
 
