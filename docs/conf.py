@@ -30,6 +30,7 @@ exclude_patterns = [
     "sg_execution_times.rst",
 ]
 nitpicky = True
+suppress_warnings = ["ref.python"]  # "Report" is a class of the kit and one of the audit
 
 html_theme = "furo"
 html_title = "surrogate"
@@ -59,7 +60,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re|pathlib)\..*"),
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
-    ("py:.*", r"surrogate\._(active|formula)\.(Entry|Formula|Layer|Store)"),
+    ("py:.*", r"(surrogate\._\w+\.)?(Callers|Entry|Formula|Layer|Places|Result|Store)"),
+    ("py:.*", r"AbstractContextManager"),
     ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
     ("py:.*", r"PluginManager.*"),
 ]
