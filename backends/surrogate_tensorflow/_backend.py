@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
+from surrogate_tensorflow._discrete import Discrete
 from surrogate_tensorflow._functions import Functions
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
@@ -49,6 +50,7 @@ class TensorFlowBackend(surrogate.Backend):
         self.scope = Scope(self, lambda on: self._switch(on))
         self.functions = Functions(self)
         _composites.install(self)
+        self.discrete = Discrete(self)
         self._switch = _install.switcher(self)
         self._refused: BaseException | None = None
         try:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from surrogate_tensorflow import _eager, _graph, _native
+from surrogate_tensorflow import _eager, _native
+from surrogate_tensorflow._carrier import carry
+from surrogate_tensorflow._indexing import Indexing
 from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
@@ -59,7 +61,8 @@ def install(backend: TensorFlowBackend) -> None:
     ]
     native = [(module, name, unit.native) for module, names in _native.FUNCTIONS for name in names]
     there = [place for place in native if exists(*place[:2])]
-    _swaps[:] = [Swap(*place) for place in (*ours, *there)]
+    indexing = Indexing(backend).handlers()
+    _swaps[:] = [Swap(*place) for place in (*ours, *indexing, *there)]
 
 
 def switch(on: bool) -> None:
@@ -119,7 +122,7 @@ class Unit:
         rule = gradient.at(decimals=decimals) if decimals else gradient.rule
         if not eager:
             needs = tuple(not isinstance(x, int | float) for x in operands)
-            return self._carry(value, inputs, op, rule, here, needs)
+            return carry(self._backend, value, inputs, op, rule, here, needs)
         needs = wanted(inputs)
         if any(needs):
             _eager.attach(self._backend, op, here.state, rule, CARRIER, inputs, [value], needs)
@@ -127,36 +130,6 @@ class Unit:
             here.state.missed(op, "no gradient is recorded")
         return value
 
-    def _carry(
-        self,
-        value: Tensor,
-        inputs: Sequence[Tensor],
-        op: str,
-        rule: Any,
-        here: Situation,
-        needs: tuple[bool, ...],
-    ) -> Tensor:
-        """Put the value through a node that carries the rule and has all inputs at hand."""
-        inputs = [_with_rank(x, value.shape.rank) for x in inputs]
-        carried = self._backend.scope.pause.run(unrecorded, tf.identity_n, [value, *inputs])
-        node = carried[0].op
-        _graph.mark(self._backend, node, op, rule, here.state, needs)
-        _graph.record_marked(self._backend, CARRIER, list(node.inputs), carried)
-        return carried[0]
-
 
 def _as_operand(x: Any, dtype: Any) -> Tensor:
     return tf.cast(tf.convert_to_tensor(x), dtype) if hasattr(x, "dtype") else tf.convert_to_tensor(x, dtype)
-
-
-def _with_rank(x: Tensor, rank: int | None) -> Tensor:
-    """With leading axes of length 1, so that a vectorized axis may come in front of all inputs."""
-    if rank is None or x.shape.rank is None or x.shape.rank >= rank:
-        return x
-    missing = rank - x.shape.rank
-    return tf.reshape(
-        x,
-        tf.concat([[1] * missing, tf.shape(x)], 0)
-        if None in x.shape.as_list()
-        else [1] * missing + x.shape.as_list(),
-    )

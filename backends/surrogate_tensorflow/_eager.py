@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import surrogate
 from surrogate_tensorflow import _graph, _hooks, _types
 from surrogate_tensorflow._capture import Capture
-from surrogate_tensorflow._ops import OP_TYPES
+from surrogate_tensorflow._discrete import CONSUMERS
+from surrogate_tensorflow._ops import DISCRETE_TYPES, OP_TYPES, op_of
+from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
-from surrogate_tensorflow._scope import Situation
+from surrogate_tensorflow._whose import is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -29,10 +31,12 @@ def make_fast_path(backend: TensorFlowBackend) -> Any:
     def fast_path(context: Any, op_type: str, name: Any, *args: Any) -> Any:
         if op_type in watched:
             if not no_tape():
-                if _decides(scope.here(), op_type):
+                if _decides(backend, op_type):
                     raise refuse("surrogate")
             elif scope.here().state.traced:
-                scope.here().state.missed(OP_TYPES.get(op_type, ""), "no gradient is recorded")
+                scope.here().state.missed(op_of(op_type) or "", "no gradient is recorded")
+        if op_type in CONSUMERS and any_eager(args) and not no_tape() and not scope.paused:
+            raise refuse("surrogate")
         return native(context, op_type, name, *args)
 
     return fast_path
@@ -43,7 +47,7 @@ def make_record_gradient(backend: TensorFlowBackend) -> Any:
     native, eager, watched = _hooks.record_gradient.native, _hooks.eager_tensor.native, _types.watched
 
     def record_gradient(
-        op_type: str, inputs: Sequence[Tensor], attributes: Any, outputs: Sequence[Tensor]
+        op_type: str, inputs: Sequence[Tensor], attributes: Any, outputs: list[Tensor]
     ) -> None:
         if op_type in watched:
             if not isinstance(outputs[0], eager):
@@ -52,13 +56,33 @@ def make_record_gradient(backend: TensorFlowBackend) -> Any:
             elif backend.scope.alive and _record_eager(backend, op_type, inputs, attributes, outputs):
                 return
         native(op_type, inputs, attributes, outputs)
+        if op_type in DISCRETE_TYPES and op_type in watched and isinstance(outputs[0], eager):
+            here = backend.scope.here()
+            backend.discrete.begin(here, op_type, inputs, _types.attribute_of(attributes), outputs[0])
+        if op_type in CONSUMERS and there_are_any():
+            _go_on(backend, op_type, inputs, attributes, outputs)
 
     return record_gradient
 
 
-def _decides(here: Situation, op_type: str) -> bool:
-    op = OP_TYPES.get(op_type)
-    return op_type in here.types or (op is not None and here.state.rule(op) is not None)
+def _go_on(
+    backend: TensorFlowBackend, op_type: str, inputs: Sequence[Tensor], attributes: Any, outputs: list[Tensor]
+) -> None:
+    """Carry origins on; ``outputs`` is the very list that TensorFlow's wrapper returns."""
+    if isinstance(outputs[0], _hooks.eager_tensor.native):
+        attribute = _types.attribute_of(attributes)
+    else:
+        attribute = outputs[0].op.get_attr
+    found = backend.discrete.go_on(op_type, inputs, attribute, outputs)
+    if found is not None:
+        outputs[:] = found
+
+
+def _decides(backend: TensorFlowBackend, op_type: str) -> bool:
+    here, op = backend.scope.here(), op_of(op_type)
+    if op_type in here.types:
+        return True
+    return op is not None and here.state.rule(op) is not None and is_users(backend, op)
 
 
 def _record_eager(
@@ -71,7 +95,7 @@ def _record_eager(
     here = backend.scope.here()
     name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
-    if name is None and gradient is None:
+    if name is None and (gradient is None or not is_users(backend, op)):
         return False
     if not outputs[0].dtype.is_floating:
         here.state.missed(op, "not a real floating-point tensor")

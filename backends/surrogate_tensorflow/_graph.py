@@ -14,8 +14,12 @@ from tensorflow.core.framework.attr_value_pb2 import AttrValue
 import surrogate
 from surrogate_tensorflow import _hooks, _names, _types
 from surrogate_tensorflow._capture import Capture
-from surrogate_tensorflow._ops import CARRIER, OP_TYPES
+from surrogate_tensorflow._consumers import EXPRESSIONS
+from surrogate_tensorflow._cuts import TYPES as CUTS
+from surrogate_tensorflow._ops import CARRIER, DISCRETE_TYPES, OP_TYPES
+from surrogate_tensorflow._origins import there_are_any
 from surrogate_tensorflow._recording import record
+from surrogate_tensorflow._whose import is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -28,12 +32,17 @@ _MARK = "_gradient_op_type"
 def make_apply_op(backend: TensorFlowBackend) -> Any:
     """What every node of a graph is made by."""
     native, watched = _hooks.apply_op.native, _types.watched
+    no_tape = _hooks.tape_is_empty.native
 
     def apply_op(op_type: str, /, name: Any = None, **keywords: Any) -> Any:
         result = native(op_type, name=name, **keywords)
         if op_type in watched:
             _mark_new(backend, op_type, result[2], keywords)
-        return result
+        if not (op_type in EXPRESSIONS or op_type in CUTS) or not there_are_any() or not no_tape():
+            return result  # where a tape runs, the origins are carried on when the op is recorded
+        node = result[2]
+        found = backend.discrete.go_on(op_type, node.inputs, node.get_attr, node.outputs)
+        return result if found is None else (*result[:3], found)
 
     return apply_op
 
@@ -145,9 +154,13 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         return
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here
+    if op_type in DISCRETE_TYPES and op_type not in here.types:
+        if node.outputs and not node.outputs[0].dtype.is_floating:
+            backend.discrete.begin(here, op_type, node.inputs, node.get_attr, node.outputs[0])
+        return
     name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
-    if name is None and gradient is None:
+    if name is None and (gradient is None or not is_users(backend, op)):
         return
     if not node.outputs or not node.outputs[0].dtype.is_floating:
         here.state.missed(op, "not a real floating-point tensor")

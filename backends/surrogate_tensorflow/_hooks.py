@@ -128,6 +128,7 @@ eager_tensor = Hook("framework.ops", "EagerTensor", _EAGER)
 gradient_registry = Hook("framework.ops", "gradient_registry", "gradient_override_map")
 create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops under tf.vectorized_map")
 wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
+op_definitions = Hook("framework.op_def_registry", "get", "gradients through booleans and integers")
 context = Hook("eager.context", "context", "a check of eager mode that does not start the runtime")
 
 # -- for audits; the first three are swapped while a program is recorded ---------------------------

@@ -29,6 +29,8 @@ _SPELLINGS: dict[str, Callable[..., Array]] = {
     "relu": tf.nn.relu,
     "relu6": tf.nn.relu6,
     "abs": tf.abs,
+    "maximum": tf.maximum,
+    "minimum": tf.minimum,
 }
 
 

@@ -6,6 +6,7 @@ type, which wins. A rule's own functions and TensorFlow's native gradients run *
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import threading
 import weakref
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import surrogate
+from surrogate_tensorflow import _types
 
 T = TypeVar("T")
 Types = Mapping[str, str]
@@ -91,12 +93,13 @@ class Scope:
         self._lock = threading.RLock()
         self._process = False
         self._tokens: set[weakref.ref[_Token]] = set()
-        self._rules_token: contextvars.ContextVar[_Token | None] = contextvars.ContextVar(
+        self._rules_token: contextvars.ContextVar[object | None] = contextvars.ContextVar(
             "surrogate_tensorflow_rules", default=None
         )
-        self._types: contextvars.ContextVar[tuple[Types, _Token | None]] = contextvars.ContextVar(
+        self._types: contextvars.ContextVar[tuple[Types, object | None]] = contextvars.ContextVar(
             "surrogate_tensorflow_types", default=(NO_TYPES, None)
         )
+        atexit.register(self._stop)
         self.nothing = Situation(backend.state(), NO_TYPES)  # no override can be older than the backend
 
     # -- reading -----------------------------------------------------------------------------
@@ -116,11 +119,12 @@ class Scope:
 
     def rules_changed(self, rules: surrogate.RuleSet | None, scope: str) -> None:
         """The core's rules have changed."""
+        _types.watch_discrete(rules or ())
         if scope == "process":
             self._process = bool(rules)
             self._refresh()
         else:
-            self._rules_token.set(self._token() if rules else None)
+            self._rules_token.set(self.token() if rules else None)
 
     @contextmanager
     def types_in_force(self, types: Types) -> Iterator[None]:
@@ -133,7 +137,7 @@ class Scope:
             self._types.set(before)
 
     def _set_types(self, types: Types) -> None:
-        self._types.set((types, self._token() if types else None))
+        self._types.set((types, self.token() if types else None))
 
     def run(self, situation: Situation, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Call ``function`` under what another place in the program obeys; overrides entered inside it count.
@@ -173,12 +177,18 @@ class Scope:
 
     # -- the first and the last --------------------------------------------------------------
 
-    def _token(self) -> _Token:
+    def token(self) -> object:
+        """What keeps the hooks in for as long as it lives."""
         token = _Token()
         with self._lock:
             self._tokens.add(weakref.ref(token, self._token_died))
             self._refresh()
         return token
+
+    def _stop(self) -> None:
+        """The process ends: what dies from now on changes nothing."""
+        self._settled = self.alive
+        self._changed = lambda on: None
 
     def _token_died(self, reference: weakref.ref[_Token]) -> None:
         with self._lock:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from surrogate_tensorflow import _hooks
-from surrogate_tensorflow._ops import CARRIER, OP_TYPES
+from surrogate_tensorflow._ops import CARRIER, DISCRETE_TYPES, OP_TYPES
 
 #: Op types that any rule or map was ever about: all others pass untouched.
 watched: set[str] = {*OP_TYPES, CARRIER}
 
+
+def watch_discrete(ops: Collection[str]) -> None:
+    """Watch the op types of these ops that give booleans and integers: casts and the like are everywhere."""
+    if not _discrete.isdisjoint(ops):
+        watched.update(op_type for op_type, op in DISCRETE_TYPES.items() if op in ops)
+
+
+_discrete = frozenset(DISCRETE_TYPES.values())
+
 #: Names of registered gradients that ``gradient_override_map`` has written into graphs.
 classic_names: set[str] = set()
+
+
+def attribute_of(attributes: Any) -> Callable[[str], Any]:
+    """Looks up the attributes of an op that ran eagerly: names and values in turn."""
+    found = dict(zip(attributes[::2], attributes[1::2], strict=True)) if attributes else {}
+    return found.__getitem__
 
 
 class EagerNode:

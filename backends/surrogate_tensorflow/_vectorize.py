@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import surrogate
 from surrogate_tensorflow import _functions, _graph, _hooks
+from surrogate_tensorflow._graft import is_graft
 from surrogate_tensorflow._ops import CARRIER
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def install(backend: TensorFlowBackend) -> None:
     def convert(pfor_input: Any) -> Any:
         node = pfor_input.op
         attributes = _functions.vectorized(node)
-        if _graph.rule_of(node) is None and attributes is None:
+        if _graph.rule_of(node) is None and attributes is None and not is_graft(node):
             return native(pfor_input)
         pfor_input.stack_inputs()
         tensors = [x.t for x in pfor_input.inputs]

@@ -100,7 +100,7 @@ def not_claimed(backend: Backend) -> list[str]:
 
 def supported(backend: Backend) -> list[str]:
     """The backend's ops in the catalogue's order."""
-    return [op for op in ops() if op in backend.ops]
+    return [op for op in ops() if op in backend.ops and op_of(op).output == "float"]
 
 
 def _claimed(backend: Backend, modes: Iterable[Any]) -> list[Any]:
