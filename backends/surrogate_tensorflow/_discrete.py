@@ -189,5 +189,5 @@ def _classes(index: Tensor, x: Tensor, axis: int, attach: Callable[[Tensor], Ten
 
 
 def _one_hot(index: Tensor, x: Tensor, axis: int, others: list[int]) -> Tensor:
-    index = tf.reshape(index, tf.gather(tf.shape(x), others))
+    index = tf.reshape(index, tf.gather(tf.shape(x), tf.constant(others, tf.int32)))
     return tf.ensure_shape(tf.one_hot(index, tf.shape(x)[axis], axis=axis, dtype=x.dtype), x.shape)

@@ -128,3 +128,16 @@ def test_the_table_keeps_its_own_gradient():
         y = tf.gather(variable, tf.argmax(x, 1)) * UP
     np.testing.assert_array_equal(tape.gradient(y, x), ROWS)
     np.testing.assert_array_equal(tf.convert_to_tensor(tape.gradient(y, variable)), [[0] * 4, UP[1], UP[0]])
+
+
+@pytest.mark.parametrize("mode", ["eager", "outer", "inner", "symbolic"])
+def test_the_index_of_a_vector_has_no_other_axes(mode):
+    x, g = np.array([-1.0, 0.2, 0.7, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
+
+    def f(x):
+        return tf.broadcast_to(tf.reduce_sum(tf.one_hot(tf.argmax(x), 4, dtype=F) * g) / x.shape[0], x.shape)
+
+    with surrogate.override("tensorflow", {"argmax": "softmax"}):
+        found = tensorflow_modes.ALL[mode](f, tf.constant(x))
+    p = np.exp(x) / np.exp(x).sum()
+    np.testing.assert_allclose(found, p * (g - (p * g).sum()), rtol=1e-12, atol=1e-12)
