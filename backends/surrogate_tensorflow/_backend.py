@@ -13,6 +13,7 @@ import surrogate
 from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
 from surrogate_tensorflow._discrete import Discrete
 from surrogate_tensorflow._functions import Functions
+from surrogate_tensorflow._natives import Natives
 from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
 
@@ -48,7 +49,7 @@ class TensorFlowBackend(surrogate.Backend):
 
     def __init__(self) -> None:
         self.scope = Scope(self, lambda on: self._switch(on))
-        self.functions = Functions(self)
+        self.functions, self.natives = Functions(self), Natives()
         _composites.install(self)
         self.discrete = Discrete(self)
         self._switch = _install.switcher(self)

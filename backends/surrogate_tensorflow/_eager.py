@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-from surrogate_tensorflow import _graph, _hooks, _types
+from surrogate_tensorflow import _graph, _hooks, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._discrete import CONSUMERS
 from surrogate_tensorflow._ops import DISCRETE_TYPES, OP_TYPES, op_of
@@ -80,7 +80,7 @@ def _go_on(
 
 def _decides(backend: TensorFlowBackend, op_type: str) -> bool:
     here, op = backend.scope.here(), op_of(op_type)
-    if op_type in here.types:
+    if _natives.named(here, op_type) is not None:
         return True
     return op is not None and here.state.rule(op) is not None and is_users(backend, op)
 
@@ -93,7 +93,7 @@ def _record_eager(
     outputs: Sequence[Tensor],
 ) -> bool:
     here = backend.scope.here()
-    name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
+    name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
     if name is None and (gradient is None or not is_users(backend, op)):
         return False
@@ -106,7 +106,8 @@ def _record_eager(
         return False
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)
-        record(op_type, outputs, inputs, backend.classic(name, node))
+        record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
+        _natives.count(here, op_type, kept=False)
         return True
     assert gradient is not None
     attach(backend, op, here.state, gradient.rule, op_type, inputs, outputs, needs)

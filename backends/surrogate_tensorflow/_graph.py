@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
 import surrogate
-from surrogate_tensorflow import _hooks, _names, _types
+from surrogate_tensorflow import _hooks, _names, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._consumers import EXPRESSIONS
 from surrogate_tensorflow._cuts import TYPES as CUTS
@@ -97,7 +97,7 @@ def record_marked(
     node = outputs[0].op
     name = mark_of(node)
     if name in _types.classic_names:
-        record(op_type, outputs, inputs, backend.classic(name, node))
+        record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
         return True
     capture = capture_of(backend, node)
     if capture is None:
@@ -154,11 +154,11 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         return
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here
-    if op_type in DISCRETE_TYPES and op_type not in here.types:
+    if op_type in DISCRETE_TYPES and _natives.named(here, op_type) is None:
         if node.outputs and not node.outputs[0].dtype.is_floating:
             backend.discrete.begin(here, op_type, node.inputs, node.get_attr, node.outputs[0])
         return
-    name, op = here.types.get(op_type), OP_TYPES.get(op_type, "")
+    name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
     if name is None and (gradient is None or not is_users(backend, op)):
         return
@@ -170,6 +170,7 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     if name is not None:
         _types.classic_names.add(name)
         node._set_attr(_MARK, AttrValue(s=name.encode()))
+        _natives.count(here, op_type, kept=True)
         return
     # nobody differentiates by a Python number; generated code gives inputs by name, in order
     operands = list(given.values())[: len(node.inputs)] or node.inputs

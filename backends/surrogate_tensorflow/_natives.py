@@ -1,0 +1,183 @@
+"""TensorFlow's own ops by op type: the machinery of ``gradient_override_map``, with formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
+from surrogate_tensorflow import _hooks, _types
+
+if TYPE_CHECKING:
+    from surrogate_tensorflow._scope import Situation
+
+Tensor = Any
+
+#: Public functions, by their last name, whose op type has another name.
+ENDS: dict[str, tuple[str, ...]] = {
+    "avg_pool2d": ("AvgPool",),
+    "batch_normalization": ("Rsqrt", "Mul"),
+    "conv2d_transpose": ("Conv2DBackpropInput",),
+    "gather": ("GatherV2",),
+    "linalg.norm": ("Sum", "Sqrt"),
+    "matmul": ("MatMul", "BatchMatMulV2"),
+    "max_pool2d": ("MaxPool",),
+    "norm": ("Sum", "Sqrt"),
+    "reduce_max": ("Max",),
+    "reduce_mean": ("Mean",),
+    "reduce_min": ("Min",),
+    "reduce_sum": ("Sum",),
+    "sort": ("TopKV2",),
+    "top_k": ("TopKV2",),
+}
+#: Op types that run functions, or hold state: what is inside of them has op types of its own.
+_RUNNING = frozenset(
+    (
+        *("Case", "For", "If", "MapDefun", "PartitionedCall", "RemoteCall", "StatefulPartitionedCall"),
+        *("StatelessCase", "StatelessIf", "StatelessWhile", "SymbolicGradient", "While", "XlaLaunch"),
+    )
+)
+#: gradient's digest -> the name that it is registered under.
+_registered: dict[str, NativeGradient] = {}
+_PREFIX = "SurrogateNative_"
+
+
+class Natives(NativeKit):
+    """Native names are op types, as in ``tf.raw_ops``."""
+
+    def canonical(self, name: str) -> str:
+        known = [one for one in dir(tf.raw_ops) if not one.startswith("_")]
+        if name not in known:
+            near = self.suggest(name, known)
+            raise UnknownOpError(
+                f"TensorFlow has no op type {name!r}{near} Native names are op types, as in tf.raw_ops."
+            )
+        if name in _RUNNING:
+            raise UnsupportedOpError(
+                f"the op type {name!r} cannot be overridden: it runs other functions; name the ops inside."
+            )
+        if not _gives_floats(name):
+            raise UnsupportedOpError(
+                f"the op type {name!r} cannot be overridden: its results are integers or booleans, which "
+                "carry no gradient."
+            )
+        return name
+
+    def ends_in(self, path: str) -> tuple[str, ...]:
+        root, _, last = path.rpartition(".")
+        if root.partition(".")[0] not in ("tf", "tensorflow"):
+            return ()
+        if last in ENDS:
+            return ENDS[last]
+        wanted = last.replace("_", "").lower()
+        return tuple(one for one in dir(tf.raw_ops) if one.lower() == wanted)
+
+    def prepare(self, gradient: NativeGradient) -> None:
+        _types.watched.add(gradient.key)
+        _name_of(gradient)
+
+
+def named(here: Situation, op_type: str) -> str | None:
+    """The name of the registered gradient that a call of this op type obeys here, None for its own."""
+    name = here.types.get(op_type)
+    if name is not None or op_type not in here.state.rules:
+        return name
+    gradient: Any = here.state.rule(op_type)
+    return None if gradient is None else _name_of(gradient)
+
+
+def count(here: Situation, op_type: str, *, kept: bool) -> None:
+    """Count a capture, if it is a rule of the core's that was obeyed."""
+    if op_type not in here.types and op_type in here.state.rules:
+        here.state.captured(op_type, kept=kept)
+
+
+def forward_of(name: str, node: Any) -> Callable[..., list[Tensor]] | None:
+    """The tangents of a node's outputs under a formula; None for a classic gradient function."""
+    gradient = _registered.get(name)
+    if gradient is None:
+        return None
+
+    def forward(*tangents: Tensor) -> list[Tensor]:
+        call = _call(gradient, node)
+        full = [tf.zeros_like(x) if t is None else t for t, x in zip(tangents, node.inputs, strict=True)]
+        found = gradient.formula.tangent(call, tuple(full), gradient.params)
+        given = iter(found if isinstance(found, tuple | list) else (found,))
+        return [next(given) if y.dtype.is_floating else tf.zeros_like(y) for y in node.outputs]
+
+    return forward
+
+
+def _name_of(gradient: NativeGradient) -> str:
+    name = _PREFIX + gradient.digest
+    if name not in _registered:
+        _registered[name] = gradient
+        tf.RegisterGradient(name)(lambda node, *g: _cotangents(gradient, node, g))
+    return name
+
+
+def _cotangents(gradient: NativeGradient, node: Any, upstream: Sequence[Tensor]) -> list[Tensor | None]:
+    formula, call = gradient.formula, _call(gradient, node)
+    both = [(g, y) for g, y in zip(upstream, node.outputs, strict=True) if y.dtype.is_floating]
+    given = [tf.zeros_like(y) if g is None else g for g, y in both]
+    found = formula.cotangents(call, given[0] if len(given) == 1 else tuple(given), gradient.params)
+    for cotangent, x, name in zip(found, call.inputs, call.inputs.names, strict=True):
+        if cotangent is not None and cotangent.shape.is_fully_defined() and x.shape.is_fully_defined():
+            formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
+    return list(found)
+
+
+def _call(gradient: NativeGradient, node: Any) -> NativeCall:
+    definition = _hooks.op_definition.native(gradient.key)
+    inputs, outputs = list(node.inputs), list(node.outputs)
+
+    def native(g: Any) -> Any:
+        given = iter(g if isinstance(g, tuple | list) else (g,))
+        full = [next(given) if y.dtype.is_floating else None for y in outputs]
+        found = _hooks.gradient_registry.native.lookup(gradient.key)(node, *full)
+        return found[0] if isinstance(found, list | tuple) and len(found) == 1 else found
+
+    return NativeCall(
+        Values(inputs, _argument_names(definition.input_arg, len(inputs))),
+        Values(outputs, _argument_names(definition.output_arg, len(outputs))),
+        _Attributes(node, [attribute.name for attribute in definition.attr]),
+        native,
+    )
+
+
+def _argument_names(arguments: Any, count: int) -> list[str]:
+    names = [argument.name for argument in arguments]
+    if len(names) == count:
+        return names
+    first = names[: next((i for i, a in enumerate(arguments) if a.number_attr or a.type_list_attr), 0)]
+    return first + [f"{names[len(first)]}[{i}]" for i in range(count - len(first))]
+
+
+class _Attributes(Mapping[str, Any]):
+    """The attributes of a node, by name."""
+
+    def __init__(self, node: Any, names: Sequence[str]) -> None:
+        self._node, self._names = node, names
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(f"no attribute {name!r}; there are: {', '.join(self._names)}")
+        value = self._node.get_attr(name)
+        return value.decode() if isinstance(value, bytes) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _gives_floats(op_type: str) -> bool:
+    definition = _hooks.op_definition.native(op_type)
+    taken = {a.type_attr for a in definition.input_arg if a.type_attr}
+    return any(
+        tf.as_dtype(a.type).is_floating if a.type else not a.type_attr or a.type_attr in taken
+        for a in definition.output_arg
+    )

@@ -1,0 +1,127 @@
+"""TensorFlow's own ops by op type: values worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import surrogate
+
+V = tf.constant([-1.0, 2.0, 3.0])
+IMAGE = tf.reshape(tf.range(16.0), (1, 4, 4, 1))
+
+
+@surrogate.register_native("tensorflow", "MaxPool", name="even_share")
+def even_share(call: Any, g: Any) -> Any:
+    """Every element of the window gets an equal share."""
+    _, rows, columns, _ = call.attributes["ksize"]
+    return tf.repeat(tf.repeat(g, rows, axis=1), columns, axis=2) / (rows * columns)
+
+
+def pushed(call: Any, tangents: Any, *, factor: float = 1.0) -> Any:
+    return -factor * tangents[0]
+
+
+@surrogate.register_native("tensorflow", "Relu", name="reversed", jvp=pushed)
+def reversed_relu(call: Any, g: Any, *, factor: float = 1.0) -> Any:
+    assert call.inputs["features"] is call.inputs[0]
+    return -factor * call.native(g)
+
+
+def slope(f: Any, x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x).numpy()
+
+
+def pool(x: Any) -> Any:
+    return tf.nn.max_pool2d(x, 2, 2, "VALID")
+
+
+compiled_pool = tf.function(pool)
+
+
+@pytest.mark.parametrize("f", [pool, compiled_pool], ids=["eager", "function"])
+def test_max_pooling_everywhere_and_never_stale(f: Any) -> None:
+    native = slope(f, IMAGE)
+    with surrogate.override("tensorflow", {"MaxPool": "even_share"}) as o:
+        assert (f(IMAGE) == pool(IMAGE)).numpy().all()
+        assert (slope(f, IMAGE) == 0.25).all()
+    assert o.hits["MaxPool"] >= 1
+    assert (slope(f, IMAGE) == native).all()
+
+
+def test_keras_and_vectorized_map() -> None:
+    layer = tf.keras.layers.MaxPooling2D(2)
+    with surrogate.override("tensorflow", {"MaxPool": "even_share", "Relu": "reversed"}):
+        assert (slope(layer, IMAGE) == 0.25).all()
+        mapped = slope(lambda x: tf.vectorized_map(tf.nn.relu, x, fallback_to_while_loop=False), V)
+        assert mapped.tolist() == [0.0, -1.0, -1.0]
+
+
+@pytest.mark.parametrize("f", [tf.nn.relu, tf.function(tf.nn.relu)], ids=["eager", "function"])
+def test_the_ops_own_gradient_and_parameters(f: Any) -> None:
+    with surrogate.override("tensorflow", {"Relu": "reversed(factor=2)"}):
+        assert slope(f, V).tolist() == [0.0, -2.0, -2.0]
+
+
+def test_forward_mode() -> None:
+    with surrogate.override("tensorflow", {"Relu": "reversed"}):
+        with tf.autodiff.ForwardAccumulator(V, V) as accumulator:
+            y = tf.nn.relu(V)
+        assert accumulator.jvp(y).numpy().tolist() == [1.0, -2.0, -3.0]
+    with (
+        pytest.raises(surrogate.ForwardModeError, match="register it with jvp="),
+        surrogate.override("tensorflow", {"MaxPool": "even_share"}),
+        tf.autodiff.ForwardAccumulator(IMAGE, IMAGE),
+    ):
+        pool(IMAGE)
+
+
+def test_integer_outputs_and_several() -> None:
+    def back(call: Any, g: Any) -> Any:
+        assert call.outputs["indices"].dtype == tf.int32
+        return tf.ones_like(call.inputs["input"]) * tf.reduce_sum(g)
+
+    with surrogate.override("tensorflow", {"TopKV2": back}) as o:
+        assert slope(lambda x: tf.math.top_k(x, 2).values, V).tolist() == [2.0, 2.0, 2.0]
+        assert slope(tf.function(lambda x: tf.math.top_k(x, 2)[0]), V).tolist() == [2.0, 2.0, 2.0]
+    assert o.hits == {"TopKV2": 2}
+
+
+def test_a_hole_and_the_catalogues_rule_beside_it() -> None:
+    five = {"sign": "identity", "Sign": lambda call, g: 5 * g}
+    with surrogate.override("tensorflow", five):
+        assert slope(tf.sign, V).tolist() == [5.0, 5.0, 5.0]
+        with surrogate.override("tensorflow", {"Sign": "native"}):
+            assert slope(tf.sign, V).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_wrong_formula_is_named() -> None:
+    with (
+        pytest.raises(
+            surrogate.FormulaError, match=r"gives features a cotangent of shape \(\); it must have"
+        ),
+        surrogate.override("tensorflow", {"Relu": lambda call, g: tf.reduce_sum(g)}),
+    ):
+        slope(tf.nn.relu, V)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("MaxPol", surrogate.UnknownOpError, "did you mean 'MaxPool'"),
+        ("sgin", surrogate.UnknownOpError, "did you mean 'sign'"),
+        ("While", surrogate.UnsupportedOpError, "it runs other functions"),
+        ("ArgMax", surrogate.UnsupportedOpError, "integers or booleans"),
+        ("Equal", surrogate.UnsupportedOpError, "integers or booleans"),
+        ("tf.nn.max_pool2d", surrogate.UnknownOpError, "it ends in 'MaxPool'"),
+        ("tf.nn.softmax", surrogate.UnknownOpError, "it ends in 'Softmax'"),
+    ],
+)
+def test_names(key: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        surrogate.override("tensorflow", {key: lambda call, g: g})
