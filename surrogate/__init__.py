@@ -13,6 +13,7 @@ from surrogate import reference as reference
 from surrogate._audit import audit as audit
 from surrogate._backend import Backend as Backend
 from surrogate._captures import Captured as Captured, Captures as Captures
+from surrogate._compiled import Compiled as Compiled
 from surrogate._errors import (
     BackendError as BackendError,
     BrokenBackendError as BrokenBackendError,

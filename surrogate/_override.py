@@ -64,7 +64,7 @@ class Override:
     def hits(self) -> Counter[str]:
         """How often each op was captured: got this override's gradient while one was recorded.
 
-        Calls of a compiled function that was traced before are not seen again.
+        A compiled function counts each place in its code again when it is called; in JAX once per block.
         """
         with self._backend.store.lock:
             return Counter(self._layer.hits)
@@ -306,9 +306,8 @@ def override(
         A context manager and decorator with ``rules``, ``hits`` and ``captures``. It is inert until entered.
 
     Warns:
-        NothingCapturedWarning: when a block ends and none of its ops was captured in it. Not where a
-            compiled function of before may carry its gradients and run unseen, and not from a decorated
-            function; ``hits`` tells op by op.
+        NothingCapturedWarning: when a block ends and none of its ops was captured in it, neither now nor by
+            a compiled function that was called. Not from a decorated function; ``hits`` tells op by op.
         UnmetPlaceWarning: when a block ends and a name in ``within`` or ``outside`` is of no code that ever
             called one of its ops.
 

@@ -155,6 +155,10 @@ class State:
         if layer is not None and layer.trace and layer.rules[op] is not None:
             layer.note(op, self._store.site(frame), why)
 
+    def site(self, frame: FrameType | Site) -> Site:
+        """The place in the user's code that a frame was called from."""
+        return self._store.site(frame)
+
     def _deciding(self, op: str, frame: FrameType | Site) -> Layer | None:
         """The layer that decides about a call from this place; None if no layer is about it."""
         if isinstance(frame, Site):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -55,11 +55,15 @@ class Call:
         rule: the rule in force when the op was traced.
         native: how the value is computed.
         numbers: for each input of the rule the number that stands for it, or None: the next operand.
+        op: the op's name.
+        site: from where it was called; no part of what makes two calls equal.
     """
 
     rule: surrogate.Rule
     native: Native
     numbers: tuple[float | None, ...]
+    op: str = ""
+    site: surrogate.Site = field(default=surrogate.Site("", 0, ""), compare=False)
 
     def inputs(self, operands: Sequence[Any]) -> list[Any]:
         """The rule's inputs: operands and numbers."""

@@ -18,19 +18,25 @@ import surrogate
 from surrogate_jax import _spellings as spellings
 from surrogate_jax._call import Call
 from surrogate_jax._hooks import (
+    BODIES,
+    JIT_FRAMES,
+    RUN,
+    RUNNING,
     Undo,
     find,
     jit_call,
     primitive,
+    replace,
     replace_class,
     replace_each,
 )
+from surrogate_jax._keys import jaxprs
 from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origin import Origin, in_pallas_kernel, origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import WATCHED, refuse
 from surrogate_jax._primitive import surrogate_p
-from surrogate_jax._scope import agree, in_keys, suspended
+from surrogate_jax._scope import agree, compiled, in_keys, suspended, traced
 from surrogate_jax._spellings import Spelled
 
 Bind = Callable[..., Any]
@@ -41,9 +47,40 @@ def install(backend: surrogate.Backend) -> list[Undo]:
     jit = (find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
     names = sorted({*spellings.LAX, *WATCHED})  # a primitive has one hook, whatever it is hooked for
     lax = [(primitive(name), partial(_primitive_hook, backend, name)) for name in names]
-    binds = replace_each([jit, *lax])
+    bodies = [(find(f"jax.extend.core.primitives:{name}"), partial(_body_hook, backend)) for name in BODIES]
+    binds = replace_each([jit, *lax, *bodies])
     nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
-    return [*binds, *nn]
+    return [*binds, *nn, *_runs(backend)]
+
+
+def _body_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
+    """Loops, branches and checkpoints: JAX traces their functions once, and keeps what it found."""
+
+    def hooked(*args: Any, **params: Any) -> Any:
+        found = bind(*args, **params)
+        if in_keys() is not None and not suspended():
+            for jaxpr in jaxprs(params):
+                traced(jaxpr, backend.state())
+        return found
+
+    return hooked
+
+
+def _runs(backend: surrogate.Backend) -> list[Undo]:
+    """A hook on what runs a function that is not among the compiled ones yet."""
+    if RUN is None:
+        return []
+
+    def make(run: Bind) -> Bind:
+        def hooked(*args: Any, **params: Any) -> Any:
+            found = run(*args, **params)
+            if in_keys() is not None and not suspended():
+                compiled(params["jaxpr"], backend.state())
+            return found
+
+        return hooked
+
+    return [replace(RUN, RUNNING, make)]
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
@@ -98,7 +135,10 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
                 spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
-        return bind(*args, **params)
+        found = bind(*args, **params)
+        if in_keys() is not None and not suspended() and sys._getframe(1).f_code.co_name in JIT_FRAMES:
+            traced(params["jaxpr"], backend.state())
+        return found
 
     return hooked
 
@@ -157,11 +197,14 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
         if gradient is None:
             found.append(untouched)
             continue
-        state.captured(piece.op)
+        site = state.site(sys._getframe(1))
+        state.captured(piece.op, kept=RUN is None, frame=site)
         call = Call(
             gradient.at(decimals=piece.decimals) if piece.decimals else gradient.rule,
             piece.native,
             piece.numbers,
+            piece.op,
+            site,
         )
         found.append(surrogate_p.bind(*operands, call=call))
     return found

@@ -73,6 +73,15 @@ HOOKS = (
 JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 
 
+#: Primitives that run functions which JAX has traced once.
+BODIES = ("scan_p", "while_p", "cond_p", "remat_p")
+
+#: What runs a function that was just compiled, by its name and the module that has it. Where a version has no
+#: such function, what compiled code has captured is not told again.
+RUNNING = "_pjit_call_impl_python"
+RUN: Any = next((m for m in [importlib.import_module("jax._src.pjit")] if hasattr(m, RUNNING)), None)
+
+
 #: Functions of JAX that make a jaxpr which JAX keeps for all callers.
 TRACERS = tuple(
     f"jax._src.interpreters.partial_eval:{name}"

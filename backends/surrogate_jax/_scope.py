@@ -20,6 +20,7 @@ import jax
 
 import surrogate
 from surrogate_jax._hooks import set_for_all_threads, sixty_four_bits, tracing_for_a_cache
+from surrogate_jax._keys import Key, captured_by
 
 #: Nothing is local to this thread: the process-wide rules hold.
 _NOTHING = "process-wide"
@@ -37,13 +38,34 @@ _thread = _Thread()
 
 def set_process(rules: surrogate.RuleSet) -> None:
     """Put the process-wide rules into the keys of all threads."""
-    set_for_all_threads(_process, rules or None)
+    set_for_all_threads(_process, Key(rules) if rules else None)
 
 
 def set_local(rules: surrogate.RuleSet | None) -> None:
     """Put rules into the keys of this thread; None takes them out."""
     # entering sets the value; it stays until the next call, there is no block to leave
-    _local(_NOTHING if rules is None else rules or None).__enter__()
+    _local(_NOTHING if rules is None else Key(rules) if rules else None).__enter__()
+
+
+def traced(jaxpr: Any, state: surrogate.State) -> surrogate.Compiled:
+    """What a function has captured that was called through ``jit`` from Python; told where it is no news."""
+    captured = captured_by(jaxpr, state)
+    captured.ran(state)
+    return captured
+
+
+def compiled(jaxpr: Any, state: surrogate.State) -> None:
+    """A function ran that will be kept as compiled code under the key in force: its key is no other's."""
+    captured = traced(jaxpr, state)
+    local = _local.value
+    key = _process.value if local is _NOTHING else local
+    if key is None:
+        return
+    key.captured = captured or None
+    if local is _NOTHING:
+        set_for_all_threads(_process, key.fresh())
+    else:
+        _local(key.fresh()).__enter__()
 
 
 def suspended() -> bool:
@@ -82,14 +104,16 @@ def _usual_promotion() -> Iterator[None]:
 def in_keys() -> surrogate.RuleSet | None:
     """The rules that JAX's keys contain in this thread; None when there are none."""
     local = _local.value
-    found: surrogate.RuleSet | None = _process.value if local is _NOTHING else local
-    return found
+    key: Key | None = _process.value if local is _NOTHING else local
+    return None if key is None else key.rules
 
 
 def follow(state: surrogate.State) -> None:
     """Make the keys of this thread say what ``state`` says."""
     if not agrees(state):
-        set_local(None if (state.rules or None) is _process.value else state.rules)
+        process = _process.value
+        common = (state.rules or None) is (None if process is None else process.rules)
+        set_local(None if common else state.rules)
 
 
 def agrees(state: surrogate.State) -> bool:

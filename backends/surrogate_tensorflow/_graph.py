@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
 import surrogate
-from surrogate_tensorflow import _hooks, _names, _natives, _types
+from surrogate_tensorflow import _called, _hooks, _names, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._consumers import EXPRESSIONS
 from surrogate_tensorflow._cuts import TYPES as CUTS
@@ -144,7 +144,8 @@ def mark(
     """Write a rule on a node and count it."""
     node._set_attr(_MARK, AttrValue(s=_names.name_of(rule).encode()))
     node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.pause)
-    state.captured(op)
+    state.captured(op, kept=False)
+    _called.note(node.graph, state, op)
 
 
 def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> None:

@@ -91,6 +91,12 @@ call_concrete = Hook(
     "warnings for concrete functions",
 )
 
+call_flat = Hook(
+    "eager.polymorphic_function.concrete_function",
+    "ConcreteFunction._call_flat",
+    "what a traced function captured to be told when it is called",
+)
+
 # -- swapped once, when the backend loads -------------------------------------------------------
 record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")
 record_operation = Hook("eager.record", "record_operation", "recomputation under the rules of the forward")
@@ -130,6 +136,7 @@ gradient_registry = Hook("framework.ops", "gradient_registry", "gradient_overrid
 create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops under tf.vectorized_map")
 wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
 op_definitions = Hook("framework.op_def_registry", "get", "gradients through booleans and integers")
+default_graph = Hook("framework.ops", "get_default_graph", "calls inside a graph (public in tf.compat.v1)")
 context = Hook("eager.context", "context", "a check of eager mode that does not start the runtime")
 
 # -- for audits; the first three are swapped while a program is recorded ---------------------------

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from surrogate_tensorflow import _composites, _eager, _forward, _graph, _hooks, _saved_model, _vectorize
+from surrogate_tensorflow import (
+    _called,
+    _composites,
+    _eager,
+    _forward,
+    _graph,
+    _hooks,
+    _saved_model,
+    _vectorize,
+)
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -46,6 +55,7 @@ def switcher(backend: TensorFlowBackend) -> Any:
         _hooks.import_nodes: _graph.make_import_nodes(backend),
         _hooks.function_context: _graph.make_function_context(backend),
         _hooks.call_loaded: _saved_model.make_call_loaded(backend),
+        _hooks.call_flat: _called.make_call_flat(backend),
         _hooks.call_concrete: _saved_model.make_call_concrete(backend),
     }
 

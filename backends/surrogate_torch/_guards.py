@@ -15,11 +15,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
-from torch._guards import Guard, TracingContext
+from torch._guards import CompileContext, Guard, TracingContext
 from torch.fx.traceback import get_current_meta as _current_meta
 
 import surrogate
-from surrogate import Gradient, SurrogateWarning
+from surrogate import Gradient, State, SurrogateWarning
 from surrogate_torch import _hooks
 from surrogate_torch._scope import Scope
 from surrogate_torch._shield import is_function_of
@@ -28,6 +28,8 @@ _SEPARATOR = "|surrogate:"
 
 #: What was decided by place while a frame is traced.
 _verdicts: WeakKeyDictionary[TracingContext, list[tuple[str, str]]] = WeakKeyDictionary()
+#: What was captured while a frame is traced, by op.
+_captured: WeakKeyDictionary[TracingContext, dict[str, surrogate.Compiled]] = WeakKeyDictionary()
 
 
 #: What the compiler keeps with each op of a region in which a whole function's own gradient is evaluated.
@@ -50,10 +52,21 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> Gradient | None:
     guards = context.guards_context.dynamo_guards
     if not any(_guarded(guard) == op for guard in guards):
         spec = gradient.spec if gradient is not None else "native"
-        guards.add(
-            Guard(_source(), functools.partial(_install, op=op, key=rules.keyed.get(op, ""), spec=spec))
-        )
+        key, captured = rules.keyed.get(op, ""), _captured_by(context, op)
+        install = functools.partial(_install, op=op, key=key, spec=spec, captured=captured)
+        guards.add(Guard(_source(), install))
     return gradient
+
+
+def _captured_by(context: TracingContext, op: str) -> surrogate.Compiled:
+    return _captured.setdefault(context, {}).setdefault(op, surrogate.Compiled())
+
+
+def count(state: State, op: str, scope: Scope) -> None:
+    """Count a capture; what the compiler makes of it runs again, and its guards tell so."""
+    context, site = TracingContext.try_get(), scope.site()
+    if context is None or site is None or _captured_by(context, op).add(state, op, site, news=False):
+        state.captured(op, kept=False, frame=site)
 
 
 def _warn_if_inlined(op: str) -> None:
@@ -86,15 +99,20 @@ def _guarded(guard: Any) -> str | None:
     )
 
 
-def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str) -> None:
+def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str, captured: surrogate.Compiled) -> None:
     """What Dynamo calls to make the guard, once the frame is compiled.
 
     It may be in another process, to which the compiled frame was taken: rules are known by a digest.
     """
-    rules = _scope().current
+    here = _scope().current_state
 
     def holds(_: Any) -> bool:
-        return rules().keyed.get(op, "") == key
+        state = here()
+        if state.rules.keyed.get(op, "") != key:
+            return False
+        if captured and CompileContext.try_get() is None:  # the compiler asks too
+            captured.ran(state)
+        return True
 
     text = [f"surrogate gradient of {op} == {spec}"]
     builder.guard_manager.root.add_lambda_guard(holds, text, guard.user_stack)

@@ -70,6 +70,7 @@ HOOKS = (
     Hook("torch._guards.TracingContext", "whether torch.compile is tracing, and its list of guards"),
     Hook("torch.fx.traceback.get_current_meta", "what the compiler keeps with the op it traces (public)"),
     Hook("torch._guards.Guard", "a guard of a compiled frame"),
+    Hook("torch._guards.CompileContext", "whether it is the compiler that asks a guard"),
     Hook("torch._C._dynamo.eval_frame.set_code_exec_strategy", "keep the compiler out of our kernels"),
     Hook("torch._C._dynamo.eval_frame._FrameExecStrategy", "the same"),
     Hook("torch._C._dynamo.guards.RootGuardManager.add_lambda_guard", "where a guard of a frame is put"),

@@ -179,9 +179,11 @@ def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
 
 
 def _count(state: State, op: str, scope: Scope) -> None:
-    """Count a capture; what the compiler traces runs again without being seen."""
-    traced = tracing() is not None
-    state.captured(op, kept=traced, frame=scope.site() if traced else None)
+    """Count a capture."""
+    if tracing() is not None:
+        _guards.count(state, op, scope)
+    else:
+        state.captured(op, kept=False)
 
 
 def _not_now(state: State, call: Call, scope: Scope) -> None:

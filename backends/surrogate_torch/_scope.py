@@ -101,8 +101,11 @@ class Scope:
 
     def current(self) -> RuleSet:
         """The rules in force for the user's code that runs now; what a compiled frame's guard compares."""
-        state = self.state() if _graph_task() == -1 else self._around(sys._getframe(1))
-        return state.rules
+        return self.current_state().rules
+
+    def current_state(self) -> State:
+        """What is in force for the user's code that runs now."""
+        return self.state() if _graph_task() == -1 else self._around(sys._getframe(1))
 
     def _in_backward(self, frame: FrameType | None) -> State | None:
         """Ops that run while the engine does: a native node's own, or a hook's or recomputation's.
