@@ -83,6 +83,7 @@ from surrogate._samples import Samples as Samples
 from surrogate._state import State as State
 from surrogate._sum import broadcast_axes as broadcast_axes
 from surrogate._target import FunctionTarget as FunctionTarget
+from surrogate._variable import ParameterValue as ParameterValue, Variable as Variable
 
 __all__ = sorted(
     name

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from surrogate._op import Op
+from surrogate._variable import ParameterValue
 
 Array = Any
+_NOTHING: Mapping[str, Array] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,7 @@ class Bound:
         attributes: the op's static arguments that differ from their defaults.
         interval: the bounds of the interval that it says to be, of an op of one input.
         symmetric: whether a formula of the upstream gradient applies a symmetric matrix to it.
+        live: the parameters that are arrays or variables; their values are given by name.
     """
 
     id: str
@@ -36,6 +40,7 @@ class Bound:
     attributes: Mapping[str, Any]
     interval: tuple[float, float] | None = None
     symmetric: bool = False
+    live: Mapping[str, ParameterValue] = field(default_factory=dict)
 
     def of_one_input(self) -> Bound:
         """The same formula, as if of an op of one input."""
@@ -48,12 +53,16 @@ class Bound:
         found = self.op.at(*inputs, **self.attributes)
         return (found if type(found) is tuple else (found,))[: self.takes]
 
-    def evaluate(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
+    def evaluate(
+        self, xp: Any, inputs: Sequence[Array], values: Mapping[str, Array] = _NOTHING
+    ) -> tuple[Any, ...]:
         """What the formula returns, as a tuple."""
-        result = self.function(xp, *self.points(inputs))
+        result = self.function(xp, *self.points(inputs), **values)
         return result if type(result) is tuple else (result,)
 
-    def cotangents(self, xp: Any, g: Array, inputs: Sequence[Array]) -> tuple[Any, ...]:
+    def cotangents(
+        self, xp: Any, g: Array, inputs: Sequence[Array], values: Mapping[str, Array] = _NOTHING
+    ) -> tuple[Any, ...]:
         """What a formula of the upstream gradient returns, as a tuple."""
-        result = self.function(xp, g, *self.points(inputs))
+        result = self.function(xp, g, *self.points(inputs), **values)
         return result if type(result) is tuple else (result,)

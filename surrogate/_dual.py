@@ -221,3 +221,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def softmax(x: Any, axis: int | None = None) -> Any:
     shifted = exp(x - np.max(_value(x), axis=axis, keepdims=True))
     return shifted / sum(shifted, axis=axis, keepdims=True)
+
+
+def parameter(value: Any, like: Any) -> Any:
+    return value.array

@@ -25,21 +25,26 @@ from typing import Any
 
 from surrogate._bound import Bound
 from surrogate._errors import FormulaError
+from surrogate._live import Live, Values
 from surrogate._partial import Kind, Partial, Window, apply
 from surrogate._probe import probe
 from surrogate._rule import Array, Needs, Rule
+
+_NOTHING: Values = {}
 
 
 class ElementwiseRule(Rule):
     """A rule whose formula gives the partial derivative by each input."""
 
-    __slots__ = ("_bound", "_kept", "_masks", "_partials", "_positions")
+    __slots__ = ("_bound", "_has_live", "_kept", "_masks", "_partials", "_positions", "live")
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         self.id, self.digest, self.attributes = bound.id, bound.digest, bound.attributes
-        self.arity, self.elementwise, self.forward_mode = bound.op.arity, True, True
-        probed = probe(bound, self._evaluate)
+        self.live = Live(bound.id, bound.live)
+        self._has_live = bool(bound.live)  # on every small op's way
+        self.arity, self.elementwise, self.forward_mode = bound.op.arity, not self.live.shaped, True
+        probed = probe(bound, self._evaluate, self.live)
         self._partials: tuple[Partial, ...] = probed.partials
         self.interval = probed.interval
         # asked for three times per call of an op: looked up, not computed
@@ -64,9 +69,10 @@ class ElementwiseRule(Rule):
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         kept = self.kept(needs)
         if kept is Kind.INPUTS:
-            return tuple([inputs[i] for i in self._positions[self._wanted(needs)]])
+            saved = tuple([inputs[i] for i in self._positions[self._wanted(needs)]])
+            return saved + self.live.kept(self.live.read(xp, inputs)) if self._has_live else saved
         if kept is Kind.MASK:
-            found = self._evaluate(xp, inputs, needs)
+            found = self._evaluate_now(xp, inputs, needs)
             if len(found) == 1:  # the common case is on every small op's way
                 return (_mask(found[0]),)
             places, shared = self._masks[self._wanted(needs)]
@@ -78,7 +84,7 @@ class ElementwiseRule(Rule):
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         wide = xp.widen(g) if self.kept(needs) is Kind.INPUTS else g
-        restored = self._restore(xp, saved, needs)
+        restored = self._restore(xp, saved, needs, g)
         found = [None if value is None else apply(xp, value, wide) for value in restored]
         return tuple([None if value is None else xp.astype_like(value, g) for value in found])
 
@@ -87,16 +93,17 @@ class ElementwiseRule(Rule):
     ) -> Array | None:
         wide = self.kept(needs) is Kind.INPUTS
         total = like = None
-        for value, tangent in zip(self._restore(xp, saved, needs), tangents, strict=True):
+        moving = next((tangent for tangent in tangents if tangent is not None), None)
+        for value, tangent in zip(self._restore(xp, saved, needs, moving), tangents, strict=True):
             if tangent is None or value is None:
                 continue
             term = apply(xp, value, xp.widen(tangent) if wide else tangent)
             total, like = (term, tangent) if total is None else (total + term, like)
         return total if total is None else xp.astype_like(total, like)
 
-    def partials_at(self, xp: Any, inputs: Sequence[Array]) -> tuple[Any, ...]:
+    def partials_at(self, xp: Any, inputs: Sequence[Array], values: Values) -> tuple[Any, ...]:
         """The partial derivatives at these inputs: numbers, windows or arrays."""
-        found = self._evaluate(xp, inputs)
+        found = self._evaluate(xp, inputs, values=values)
         return tuple(
             Window(value, 1.0, 0.0) if _is_bare_mask(value, p) else value
             for value, p in zip(found, self._partials, strict=True)
@@ -104,9 +111,17 @@ class ElementwiseRule(Rule):
 
     # -- from the formula to partial derivatives --------------------------------------------
 
-    def _evaluate(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Any, ...]:
+    def _evaluate_now(self, xp: Any, inputs: Sequence[Array], needs: Needs) -> tuple[Any, ...]:
+        """The same with the parameters' values of now; they are of the dtype of widened inputs."""
+        if not self._has_live:
+            return self._evaluate(xp, inputs, needs)
+        return self._evaluate(xp, [xp.widen(x) for x in inputs], needs, self.live.read(xp, inputs))
+
+    def _evaluate(
+        self, xp: Any, inputs: Sequence[Array], needs: Needs = None, values: Values = _NOTHING
+    ) -> tuple[Any, ...]:
         """The partial derivative by each input; those that a formula leaves out only if one is wanted."""
-        op, own = self._bound.op, self._bound.evaluate(xp, inputs)
+        op, own = self._bound.op, self._bound.evaluate(xp, inputs, values)
         if len(own) >= op.arity:
             return own
         if op.partials is None or (needs is not None and not any(needs[len(own) :])):
@@ -124,11 +139,16 @@ class ElementwiseRule(Rule):
             read |= op.read_by_partials
         return tuple(sorted(read))
 
-    def _restore(self, xp: Any, saved: Sequence[Array], needs: Needs) -> tuple[Any, ...]:
+    def _restore(self, xp: Any, saved: Sequence[Array], needs: Needs, like: Array) -> tuple[Any, ...]:
         """The partial derivatives, from what was saved; None where it is not needed."""
         wanted = self._wanted(needs)
         if self._kept[wanted] is Kind.INPUTS:
-            found = self._evaluate(xp, self._inputs(xp, saved, wanted), needs)
+            values = _NOTHING
+            if self._has_live:
+                count = len(self._positions[wanted])
+                saved, kept = saved[:count], saved[count:]
+                values = self.live.again(xp, kept, like)
+            found = self._evaluate(xp, self._inputs(xp, saved, wanted), needs, values)
             return tuple(
                 None if not want else Window(value, 1.0, 0.0) if _is_bare_mask(value, p) else value
                 for value, want, p in zip(found, wanted, self._partials, strict=True)

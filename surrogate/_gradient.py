@@ -20,6 +20,7 @@ from surrogate._op import Op
 from surrogate._parameters import bind
 from surrogate._rule import Rule
 from surrogate._upstream import UpstreamRule
+from surrogate._variable import FixedArray, ParameterValue
 from surrogate._whole import BoundariesRule, OneHotRule
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
@@ -35,18 +36,20 @@ class Gradient:
     Attributes:
         op: the op it is for.
         formula: the function it evaluates, with what is known of it.
-        params: the parameters, read-only, in the order of the formula's signature.
+        params: the parameters, read-only, in the order of the formula's signature: a number, an array or a
+            :class:`surrogate.Variable` each.
         rule: ``save``, ``vjp`` and ``jvp``, what backends consume.
         digest: hex text over op, name, parameters and the formula's code; equal in every process.
     """
 
-    __slots__ = ("__weakref__", "_rules", "digest", "formula", "op", "params", "rule")
+    __slots__ = ("__weakref__", "_bound", "_rules", "digest", "formula", "op", "params", "rule")
 
     op: Op
     formula: Formula
-    params: Mapping[str, float]
+    params: Mapping[str, Any]
     rule: Rule
     digest: str
+    _bound: dict[str, Any]
     _rules: dict[tuple[tuple[str, Any], ...], Rule]
 
     def __init__(self) -> None:
@@ -60,7 +63,7 @@ class Gradient:
     @property
     def spec(self) -> str:
         """The spec that gives this gradient back: ``hardtanh(width=1.0)``."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        given = ", ".join(f"{name}={value!r}" for name, value in self._bound.items())
         return f"{self.name}({given})" if given else self.name
 
     @property
@@ -153,7 +156,7 @@ def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
         UnknownParameterError, ParameterError: the parameters do not fit the formula.
         FormulaError: the formula fails on the probe.
     """
-    params = bind(formula.parameters, given, formula.label)
+    params = bind(formula.parameters, given, formula.label, arrays=True)
     key = (formula.op.name, formula.name, formula.version, params)
     with _lock:
         found = _interned.get(key)
@@ -161,7 +164,8 @@ def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
         return found
     gradient = object.__new__(Gradient)
     gradient.op, gradient.formula = formula.op, formula
-    gradient.params = MappingProxyType(dict(params))
+    gradient._bound = dict(params)
+    gradient.params = MappingProxyType({name: _public(value) for name, value in params})
     gradient.digest = digest(repr(key))
     gradient._rules = {}
     gradient.rule = _rule(gradient, {})  # evaluates the formula once: a wrong one is refused here
@@ -171,7 +175,9 @@ def make(formula: Formula, given: Mapping[str, object]) -> Gradient:
 
 def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
     """The rule of a gradient, for these attributes of its op."""
-    formula, params = gradient.formula, dict(gradient.params)
+    formula, params = gradient.formula, gradient._bound
+    live = {name: value for name, value in params.items() if isinstance(value, ParameterValue)}
+    params = {name: value for name, value in params.items() if name not in live}
     suffix = "".join(f".{name}={value!r}" for name, value in attributes.items())
     given = {name: attributes[name] for name in formula.reads if name in attributes}
     moved = bool(attributes) and gradient.op.at is not None
@@ -183,8 +189,9 @@ def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
         takes=formula.takes,
         upstream=formula.upstream,
         attributes=MappingProxyType(dict(attributes)),
-        interval=None if moved or formula.interval is None else formula.interval(**params),
+        interval=None if moved or live or formula.interval is None else formula.interval(**params),
         symmetric=formula.symmetric,
+        live=MappingProxyType(live),
     )
     if gradient.op.boundaries:
         return BoundariesRule(bound)
@@ -193,7 +200,12 @@ def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
     return UpstreamRule(bound) if formula.upstream else ElementwiseRule(bound)
 
 
-def _rebuild(op: str, what: object, params: dict[str, float]) -> Gradient:
+def _public(value: Any) -> Any:
+    """A parameter as a user sees it: a number, a NumPy array, a variable."""
+    return value.array if isinstance(value, FixedArray) else value
+
+
+def _rebuild(op: str, what: object, params: dict[str, Any]) -> Gradient:
     """Unpickle: the registered formula by name, any other by its function."""
     from surrogate._registry import registry
 

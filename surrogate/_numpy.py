@@ -73,6 +73,7 @@ __all__ = [
     "minimum",
     "nan",
     "ones_like",
+    "parameter",
     "pi",
     "pow",
     "round",
@@ -112,3 +113,12 @@ def softmax(x: Any, axis: int | None = None) -> Any:
     """``exp(x)`` divided by its sum along an axis, over all elements if None; it does not overflow."""
     shifted = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return shifted / np.sum(shifted, axis=axis, keepdims=True)
+
+
+def parameter(value: Any, like: Any) -> Any:
+    """A parameter's value as an array in the dtype of ``like``, or float32 if that is narrower.
+
+    ``value`` is a :class:`surrogate.ParameterValue`.
+    """
+    dtype = np.float32 if like.dtype.itemsize < 4 else like.dtype
+    return value.mirror(("numpy", dtype), lambda array: array.astype(dtype))

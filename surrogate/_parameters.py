@@ -15,6 +15,15 @@ from typing import Annotated, Any
 
 from surrogate._errors import FormulaError, ParameterError, UnknownParameterError
 from surrogate._suggest import unknown
+from surrogate._variable import (
+    FixedArray,
+    ParameterValue,
+    Variable,
+    as_array,
+    first_bad,
+    is_array,
+    refuse_learned,
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,10 @@ class Range:
 
     def __contains__(self, value: float) -> bool:
         return self.gt < value < self.lt and value >= self.ge
+
+    def contains(self, values: Any) -> Any:
+        """Which elements of an array it contains."""
+        return (self.gt < values) & (values < self.lt) & (values >= self.ge)
 
     def __str__(self) -> str:
         parts = []
@@ -60,6 +73,27 @@ class Parameter:
     name: str
     default: float | None
     range: Range = _EVERYTHING
+
+    def check_array(self, value: Any, owner: str) -> float | ParameterValue:
+        """``value`` as a parameter's value: a number, an array, or a variable, checked from now on too.
+
+        Raises:
+            ParameterError: not numbers, not finite, or outside :attr:`range`; with the first bad element.
+        """
+        if isinstance(value, Variable):
+            value.require(f"{owner}: {self.name}", lambda array: self._check_elements(array, owner))
+            return value
+        if isinstance(value, numbers.Real) or not is_array(value):
+            return self.check(value, owner)
+        refuse_learned(value, f"{owner}: {self.name}")
+        array = as_array(value, f"{owner}: {self.name}")
+        self._check_elements(array, owner)
+        return FixedArray(array + 0.0) if array.ndim else self.check(float(array), owner)
+
+    def _check_elements(self, array: Any, owner: str) -> None:
+        bad = ~self.range.contains(array)
+        if bad.any():
+            raise ParameterError(f"{owner}: {self.name} must be {self.range}, not {first_bad(array, bad)}.")
 
     def check(self, value: object, owner: str) -> float:
         """``value`` as a float.
@@ -118,9 +152,11 @@ def read_parameters(
 
 
 def bind(
-    parameters: Mapping[str, Parameter], given: Mapping[str, object], owner: str
-) -> tuple[tuple[str, float], ...]:
+    parameters: Mapping[str, Parameter], given: Mapping[str, object], owner: str, *, arrays: bool = False
+) -> tuple[tuple[str, Any], ...]:
     """All parameters with their checked values, in the order of the signature.
+
+    ``arrays``: they may also be arrays and variables.
 
     Raises:
         UnknownParameterError: a name the formula does not have.
@@ -129,10 +165,11 @@ def bind(
     for name in given:
         if name not in parameters:
             raise UnknownParameterError(unknown("parameter", name, parameters, where=f" of {owner}"))
-    bound = []
+    bound: list[tuple[str, Any]] = []
     for name, parameter in parameters.items():
         if name in given:
-            bound.append((name, parameter.check(given[name], owner)))
+            check = parameter.check_array if arrays else parameter.check
+            bound.append((name, check(given[name], owner)))
         elif parameter.default is None:
             raise ParameterError(f"{owner}: {name} has no default; give it, as in {name}=1.0.")
         else:

@@ -11,6 +11,7 @@ import numpy as np
 from surrogate import _numpy
 from surrogate._bound import Bound
 from surrogate._errors import FormulaError, SurrogateError
+from surrogate._live import Live, Values
 from surrogate._parameters import as_float
 from surrogate._partial import Kind, Partial, Window, as_window, is_number
 
@@ -48,7 +49,7 @@ class Probed(NamedTuple):
     interval: tuple[float, float] | None
 
 
-def probe(bound: Bound, evaluate: Evaluate) -> Probed:
+def probe(bound: Bound, evaluate: Evaluate, live: Live) -> Probed:
     """Evaluate a formula that gives partial derivatives.
 
     Raises:
@@ -57,8 +58,11 @@ def probe(bound: Bound, evaluate: Evaluate) -> Probed:
     op = bound.op
 
     def run(part: slice) -> tuple[Any, ...]:
-        return _guarded(bound, lambda: evaluate(_numpy, [x[part] for x in _PROBE[: op.arity]]))
+        points = [x[part] for x in _PROBE[: op.arity]]
+        return _guarded(bound, lambda: evaluate(_numpy, points, None, live.samples()))
 
+    if live:
+        _guarded(bound, lambda: evaluate(_numpy, *_at_whole(op.arity, live)))
     found = run(slice(None))
     if len(found) != op.arity:
         raise FormulaError(
@@ -72,7 +76,7 @@ def probe(bound: Bound, evaluate: Evaluate) -> Probed:
     return Probed(partials, shared, _interval(bound, evaluate))
 
 
-def probe_upstream(bound: Bound) -> int:
+def probe_upstream(bound: Bound, live: Live) -> int:
     """Evaluate a formula of the upstream gradient. Returns how many cotangents it gives.
 
     Raises:
@@ -84,7 +88,7 @@ def probe_upstream(bound: Bound) -> int:
 
     def run(part: slice) -> tuple[Any, ...]:
         points = [x[part] for x in _PROBE[: bound.op.arity]]
-        return _guarded(bound, lambda: bound.cotangents(_numpy, _UPSTREAM[part], points))
+        return _guarded(bound, lambda: bound.cotangents(_numpy, _UPSTREAM[part], points, live.samples()))
 
     found = run(slice(None))
     if len(found) > bound.op.arity:
@@ -97,6 +101,12 @@ def probe_upstream(bound: Bound) -> int:
     if bound.op.elementwise:
         _refuse_mixing(bound, found, run)
     return len(found)
+
+
+def _at_whole(arity: int, live: Live) -> tuple[list[Any], None, Values]:
+    """Points of the shape that all arrays broadcast to: a formula may compare one parameter with another."""
+    values, shape = live.whole()
+    return [np.full(shape, row[1]) for row in _PROBE[:arity]], None, values
 
 
 def _guarded(bound: Bound, evaluate: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -117,7 +127,7 @@ def _refuse_mixing(bound: Bound, found: tuple[Any, ...], run: Callable[[slice], 
     """Refuse a formula whose value at a point depends on the others: backends batch differently."""
     for part in (slice(1), slice(-1, None)):
         alone = _leaves(run(part))
-        together = [x[part] if isinstance(x, np.ndarray) else x for x in _leaves(found)]
+        together = [x[part] if isinstance(x, np.ndarray) and x.ndim else x for x in _leaves(found)]
         if len(together) != len(alone) or not all(map(_same, together, alone)):
             raise FormulaError(
                 f"{bound.id} gives another value at the same point when there are more points: "
@@ -149,7 +159,7 @@ def _interval(bound: Bound, evaluate: Evaluate) -> tuple[float, float] | None:
     inside = [lo, hi, (lo + hi) / 2]
     outside = [np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf), -np.inf, np.inf, np.nan]
     x = np.array([*_PROBE[0], *inside, *outside])
-    found = _guarded(bound, lambda: evaluate(_numpy, [x]))
+    found = _guarded(bound, lambda: evaluate(_numpy, [x], None))
     value = as_window(found[0])
     numbers = np.where(value.mask, value.inside, value.outside) if isinstance(value, Window) else value
     if not np.array_equal(np.broadcast_to(numbers, x.shape), (lo <= x) & (x <= hi)):
@@ -203,7 +213,7 @@ def _check(bound: Bound, value: Any, kinds: str = "bf") -> np.ndarray[Any, Any]:
         )
         found = f"{array.dtype} values" if array.dtype != object else f"{value!r} ({type(value).__name__})"
         raise FormulaError(f"{bound.id} returns {found}; {wanted}.")
-    if array.shape != _PROBE[0].shape:
+    if array.shape != _PROBE[0].shape and not (bound.live and not array.shape):
         raise FormulaError(
             f"{bound.id} returns shape {array.shape} for inputs of shape {_PROBE[0].shape}: "
             "a gradient is elementwise" + (", and of several inputs a tuple." if type(value) is list else ".")

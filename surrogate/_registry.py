@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
+
+import numpy as np
 
 from surrogate._errors import (
     DuplicateNameError,
@@ -28,6 +30,8 @@ from surrogate._suggest import unknown
 
 #: How many spec strings are remembered, so that entering an override parses nothing.
 _REMEMBERED = 1024
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -230,9 +234,11 @@ class Registry:
 
     # -- specs -------------------------------------------------------------------------------
 
-    def gradient(self, op: str, spec: Spec) -> Gradient:
+    def gradient(self, op: str, spec: Spec, parameters: Mapping[str, Any] = _NOTHING) -> Gradient:
         """The gradient that a spec names. See :func:`surrogate.gradient`."""
         known = self.op(op)
+        if parameters:
+            return self._with(known, spec, parameters)
         if isinstance(spec, Gradient):
             if spec.op.name != known.name:
                 raise SpecError(f"{spec.id} is a gradient for {spec.op.name!r}, not for {known.name!r}.")
@@ -246,11 +252,35 @@ class Registry:
             "'hardtanh(width=1.5)', a Gradient, or a function def name(xp, x, *, width=1.0)."
         )
 
+    def _with(self, op: Op, spec: Spec, parameters: Mapping[str, Any]) -> Gradient:
+        """The gradient of a spec with these parameters beside those that it says."""
+        if isinstance(spec, str):
+            formula, given = self._parsed(op, spec)
+            twice = sorted(set(parse(spec)[1]) & set(parameters))
+            if twice:
+                raise SpecError(f"{twice[0]!r} is given twice: in the spec {spec!r} and as a parameter.")
+        elif isinstance(spec, Gradient):
+            formula, given = spec.formula, dict(self.gradient(op.name, spec).params)
+        elif callable(spec):
+            formula, given = self.anonymous(op.name, spec), {}
+        else:
+            formula, given = self.gradient(op.name, spec).formula, {}  # which raises
+        lists = {name: np.asarray(v) for name, v in parameters.items() if isinstance(v, list | tuple)}
+        return make(formula, {**given, **parameters, **lists})
+
     def remembered(self, op: object, spec: object) -> Gradient | None:
         """The gradient of a spec string that was read before, at the cost of one look-up."""
         return self._specs.get((op, spec)) if type(spec) is str and type(op) is str else None
 
     def _read(self, op: Op, spec: str) -> Gradient:
+        found = make(*self._parsed(op, spec))
+        if len(self._specs) >= _REMEMBERED:  # a sweep over slopes must not grow for ever
+            self._specs.clear()
+        self._specs[op.name, spec] = found
+        return found
+
+    def _parsed(self, op: Op, spec: str) -> tuple[Formula, dict[str, Any]]:
+        """The formula and the parameters that a spec string says."""
         name, given = parse(spec)
         if name == NATIVE:
             raise SpecError("'native' is no gradient: in rules it says that an op is left alone.")
@@ -258,11 +288,7 @@ class Registry:
         if preset is not None:
             name, defaults = parse(preset.spec)
             given = {**defaults, **given}
-        found = make(self.formula(op.name, name), given)
-        if len(self._specs) >= _REMEMBERED:  # a sweep over slopes must not grow for ever
-            self._specs.clear()
-        self._specs[op.name, spec] = found
-        return found
+        return self.formula(op.name, name), given
 
     def on_first_listing(self, load: Callable[[], None]) -> None:
         """What to call before the first look-up that needs the names of plugin packs."""
@@ -348,20 +374,28 @@ def register(
     return decorate
 
 
-def gradient(op: str, spec: Spec) -> Gradient:
+def gradient(op: str, spec: Spec, **parameters: Any) -> Gradient:
     """The gradient that a spec names; equal specs give the identical object.
+
+    >>> import surrogate
+    >>> surrogate.gradient("sign", "hardtanh", width=2)
+    Gradient('sign:hardtanh(width=2.0)')
 
     Args:
         op: the op it is for, such as ``"sign"``.
         spec: ``"hardtanh(width=2)"`` (literals only, never evaluated), a :class:`Gradient`, or a
             function of the registered form.
+        parameters: further parameters by name. Each is a number; an array of NumPy's or a framework's, a
+            constant that broadcasts against the op's input (a width per channel); or a
+            :class:`surrogate.Variable`, which may change.
 
     Raises:
         UnknownOpError, UnknownGradientError, UnknownParameterError: a name nobody registered.
-        ParameterError: a value outside the parameter's range.
+        ParameterError: a value outside the parameter's range, of an array the first such element; or one that
+            is trained, or known only while a function is traced.
         SpecError: the spec cannot be read.
     """
-    return registry.gradient(op, spec)
+    return registry.gradient(op, spec, parameters)
 
 
 def parse_name(name: str) -> str | None:

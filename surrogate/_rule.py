@@ -26,7 +26,8 @@ class Rule(abc.ABC):
         arity: number of the op's inputs.
         attributes: the op's static arguments that differ from their defaults (``decimals``).
         elementwise: whether arrays may be cut, flattened or joined, all in the same way, before ``save`` and
-            ``vjp``: each element of a result depends on that element of the inputs only.
+            ``vjp``: each element of a result depends on that element of the inputs only. Not where a
+            parameter is an array, or the op is along an axis.
         forward_mode: whether there is a :meth:`jvp`; not for a gradient of the upstream gradient.
         interval: ``(lo, hi)`` where the rule is 1 for ``lo <= x <= hi``, edges included, and 0 elsewhere, of
             an op of one input; else None. For backends with a kernel for that.
@@ -76,8 +77,8 @@ class Rule(abc.ABC):
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         """One cotangent per input; None where it is not needed.
 
-        Of ``g``'s shape and dtype where the rule is elementwise; summing over the axes along which an
-        operand was broadcast is the backend's part.
+        Of ``g``'s shape and dtype where the op is elementwise: summing over the axes along which an operand
+        was broadcast is the backend's part. Of each input's own shape for ``argmax``, ``searchsorted``.
         """
 
     @abc.abstractmethod

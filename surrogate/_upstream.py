@@ -7,6 +7,7 @@ from typing import Any
 
 from surrogate._bound import Bound
 from surrogate._errors import ForwardModeError
+from surrogate._live import Live
 from surrogate._partial import Kind, apply, as_window
 from surrogate._probe import probe_upstream
 from surrogate._rule import Array, Needs, Rule
@@ -15,14 +16,15 @@ from surrogate._rule import Array, Needs, Rule
 class UpstreamRule(Rule):
     """A rule whose formula takes the upstream gradient; there is no forward mode."""
 
-    __slots__ = ("_bound", "_positions")
+    __slots__ = ("_bound", "_live", "_positions")
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         self.id, self.digest, self.attributes = bound.id, bound.digest, bound.attributes
-        self.arity, self.elementwise, self.forward_mode = bound.op.arity, bound.op.elementwise, False
-        self.interval = None
-        given = probe_upstream(bound)
+        self._live = Live(bound.id, bound.live)
+        self.arity, self.forward_mode, self.interval = bound.op.arity, False, None
+        self.elementwise = bound.op.elementwise and not self._live.shaped
+        given = probe_upstream(bound, self._live)
         moved = bool(bound.attributes) and bound.op.at is not None
         read = set(range(self.arity if moved else bound.takes))
         if given < self.arity:
@@ -33,7 +35,9 @@ class UpstreamRule(Rule):
         return Kind.INPUTS if any(self._wanted(needs)) else Kind.CONSTANT
 
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
-        return tuple([inputs[i] for i in self._positions]) if any(self._wanted(needs)) else ()
+        if not any(self._wanted(needs)):
+            return ()
+        return tuple([inputs[i] for i in self._positions]) + self._live.kept(self._live.read(xp, inputs))
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         wanted = self._wanted(needs)
@@ -55,10 +59,10 @@ class UpstreamRule(Rule):
         self, xp: Any, saved: Sequence[Array], g: Array, wanted: Sequence[bool]
     ) -> tuple[Any, ...]:
         """What the formula returns; inputs it says nothing about get the op's own, or 0."""
-        op, inputs = self._bound.op, [None] * self.arity
-        for position, x in zip(self._positions, saved, strict=True):
+        op, inputs, count = self._bound.op, [None] * self.arity, len(self._positions)
+        for position, x in zip(self._positions, saved[:count], strict=True):
             inputs[position] = xp.widen(x)
-        own = self._bound.cotangents(xp, g, inputs)
+        own = self._bound.cotangents(xp, g, inputs, self._live.again(xp, saved[count:], g))
         left_out = self.arity - len(own)
         if not left_out:
             return own

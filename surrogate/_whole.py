@@ -28,7 +28,7 @@ class OneHotRule(UpstreamRule):
         self.forward_mode = bound.symmetric
 
     def kept(self, needs: Needs = None) -> Kind:
-        return super().kept(needs) if self._positions else Kind.CONSTANT
+        return super().kept(needs) if self._positions or self._live else Kind.CONSTANT
 
     def jvp(
         self, xp: Any, saved: Sequence[Array], tangents: Sequence[Array | None], needs: Needs = None
@@ -64,7 +64,8 @@ class BoundariesRule(Rule):
         return Kind.INPUTS if any(self._wanted(needs)) else Kind.CONSTANT
 
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
-        return tuple(inputs) if any(self._wanted(needs)) else ()
+        live = self._step.live
+        return (*inputs, *live.kept(live.read(xp, inputs[:1]))) if any(self._wanted(needs)) else ()
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         by_x, by_boundary = self._wanted(needs)
@@ -92,9 +93,11 @@ class BoundariesRule(Rule):
 
     def _times(self, xp: Any, saved: Sequence[Array], v: Array) -> Array:
         """``h(x - b) * v``, boundaries along a new last axis."""
-        x, boundaries = (xp.widen(one) for one in saved)
+        x, boundaries = (xp.widen(one) for one in saved[:2])
         d = x[..., None] - _in_rows(boundaries)
-        (value,) = self._step.partials_at(xp, [d])
+        values = self._step.live.again(xp, saved[2:], x)
+        values = {name: v[..., None] if len(v.shape) else v for name, v in values.items()}
+        (value,) = self._step.partials_at(xp, [d], values)
         if not isinstance(value, Window) and not is_number(value):
             return value * v
         return apply(xp, value, v + xp.zeros_like(d))

@@ -142,6 +142,7 @@ class _Prepared(NamedTuple):
     rule: Rule
     arrays: list[Array]
     shape: tuple[int, ...]
+    elementwise: bool
     axis: int | None = None
     places: Array | None = None
 
@@ -155,7 +156,7 @@ class _Prepared(NamedTuple):
 
     def to_input(self, cotangent: Any, x: Array) -> Array:
         """A cotangent in the shape of an input."""
-        shape = self.shape if self.rule.elementwise else x.shape
+        shape = self.shape if self.elementwise else x.shape
         return _sum_to(cotangent, shape, x.shape)
 
     def to_output(self, tangent: Any) -> Array:
@@ -175,9 +176,9 @@ def _prepare(
     arrays = _arrays(known, inputs, attributes)
     rule = registry.gradient(op, spec).at(**attributes)
     if known.elementwise:
-        return _Prepared(rule, arrays, np.broadcast_shapes(*(x.shape for x in arrays)))
+        return _Prepared(rule, arrays, np.broadcast_shapes(*(x.shape for x in arrays)), True)
     if not known.one_hot or one_hot:
-        return _Prepared(rule, arrays, arrays[0].shape)
+        return _Prepared(rule, arrays, arrays[0].shape, False)
     axis, full = attributes.get("axis"), arrays[0].shape
     if axis is None:
         places = np.arange(arrays[0].size, dtype=np.float64).reshape(full)
@@ -186,7 +187,7 @@ def _prepare(
         ones[axis] = full[axis]
         places = np.broadcast_to(np.arange(full[axis], dtype=np.float64).reshape(ones), full)
     shape = known.forward(*arrays, **attributes).shape
-    return _Prepared(rule, arrays, shape, axis, places)
+    return _Prepared(rule, arrays, shape, False, axis, places)
 
 
 def _arrays(op: Op, inputs: tuple[npt.ArrayLike, ...], attributes: dict[str, Any]) -> list[Array]:

@@ -161,6 +161,8 @@ defjvp(
     argnums=(1, 2),
 )
 
+parameter = surrogate.reference.xp.parameter
+
 # -- dtypes ------------------------------------------------------------------------------------
 
 

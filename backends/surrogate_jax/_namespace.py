@@ -49,6 +49,7 @@ from jax.numpy import (
 )
 
 from surrogate_jax._magnitude import magnitude
+from surrogate_jax._parameter import parameter
 
 __all__ = [
     "abs",
@@ -74,6 +75,7 @@ __all__ = [
     "minimum",
     "nan",
     "ones_like",
+    "parameter",
     "pi",
     "pow",
     "round",

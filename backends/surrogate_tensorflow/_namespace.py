@@ -13,6 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from surrogate_tensorflow._parameter import parameter as parameter
+
 _NARROW = frozenset({tf.float16, tf.bfloat16})
 
 

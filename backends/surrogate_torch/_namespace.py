@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from surrogate_torch import _select
+from surrogate_torch._parameter import parameter
 
 Array = Any
 
@@ -44,6 +45,7 @@ __all__ = [
     "minimum",
     "nan",
     "ones_like",
+    "parameter",
     "pi",
     "pow",
     "round",

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
-from surrogate_torch import _namespace as xp, _select
+from surrogate_torch import _namespace as xp, _parameter, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
 from surrogate_torch._modes import in_forward, in_grad
@@ -19,6 +19,7 @@ from surrogate_torch._scope import EVERY, flags, untouched
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
 _in_transform = torch._C._are_functorch_transforms_active
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 _unpack_dual = torch._C._VariableFunctions._unpack_dual
 
 
@@ -101,6 +102,8 @@ class Surrogate(Node):
                 flags.below = before
         if above:
             saved = untouched(EVERY, _save, rule, inputs, needs, y.dtype)
+        if _parameter.read:
+            y = untouched(EVERY, _parameter.tied, y)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
         ctx.operands = [(x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in inputs]
         ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in saved]
@@ -119,7 +122,7 @@ class Surrogate(Node):
         nested = _in_transform()
         saved = ctx.saved_tensors
         if nested:  # this level's primals: an outer level's tangents stay on them
-            saved = [_unpack_dual(t, 0)[0] for t in saved]
+            saved = [_unpack_dual(t, 0)[0] if _is_wrapped(t) else t for t in saved]  # a parameter is not
         return untouched(EVERY, in_forward, nested, _tangent, ctx, saved, tangents)
 
 
@@ -140,6 +143,8 @@ class SurrogateUnary(Node):
             else:
                 with _below_autograd():
                     saved = save_best(rule, (x,), _ONE)
+        if _parameter.read:
+            y = untouched(EVERY, _parameter.tied, y)
         if saved:
             ctx.save_for_backward(*saved)
             ctx.save_for_forward(*saved)
@@ -197,6 +202,8 @@ def save_best(rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...]) -> Seq
     """:meth:`Rule.save`; masks are made by blocks, and packed for a compiler."""
     if rule.kept(needs) is not Kind.MASK:
         return rule.save(xp, inputs, needs)
+    if not rule.elementwise:
+        return _select.packed(rule.save(xp, inputs, needs))
     return _select.packed(by_blocks(lambda part: rule.save(xp, part, needs), inputs))
 
 
@@ -204,10 +211,10 @@ def vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) 
     """:meth:`Rule.vjp`: at a sparse gradient's entries; by blocks where it is several passes over memory."""
     found: Sequence[Any]
     if not is_dense(g):
-        if not rule.forward_mode or g.layout is not torch.sparse_coo:
+        if not rule.forward_mode or not rule.elementwise or g.layout is not torch.sparse_coo:
             return rule.vjp(xp, saved, g.to_dense(), needs)
         return at_entries(lambda values, g: rule.vjp(xp, values, g, needs), saved, g)
-    if rule.kept(needs) is Kind.CONSTANT or rule.selects(needs):
+    if rule.kept(needs) is Kind.CONSTANT or rule.selects(needs) or not rule.elementwise:
         found = rule.vjp(xp, saved, g, needs)
     else:
         found = by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
@@ -220,7 +227,12 @@ def _restore(ctx: Any, tensors: Sequence[Any]) -> list[Any]:
     saved = [next(left) if number is None else number for number in ctx.numbers]
     if ctx.rule.kept(ctx.needs) is Kind.MASK:
         return saved
-    return [_cast(value, ctx.dtype) for value in saved]
+    return [_cast_up(value, ctx.dtype) for value in saved]
+
+
+def _cast_up(x: Any, dtype: Any) -> Any:
+    """An input in the output's dtype; what is wider is a parameter, and stays as it is."""
+    return x if isinstance(x, torch.Tensor) and x.dtype.itemsize > dtype.itemsize else _cast(x, dtype)
 
 
 def _cast(x: Any, dtype: Any) -> Any:

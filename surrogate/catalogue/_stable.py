@@ -6,7 +6,10 @@ derivative that a framework takes of them is finite too.
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from surrogate._errors import ParameterError
 
@@ -44,12 +47,34 @@ def to_nearest(xp: Any, x: Any) -> Any:
     return finite - xp.round(finite)
 
 
-def require_ordered(owner: str, **bounds: float) -> None:
+def tanh(xp: Any, a: Any) -> Any:
+    """The hyperbolic tangent of a parameter: a Python number, or an array of the backend's."""
+    return math.tanh(a) if isinstance(a, int | float) else xp.tanh(a)
+
+
+def at_least_one(xp: Any, a: Any) -> Any:
+    """A parameter, 1 where it is smaller: a Python number, or an array of the backend's."""
+    return max(1.0, a) if isinstance(a, int | float) else xp.where(a < 1, 1.0, a)
+
+
+def require_ordered(owner: str, **bounds: Any) -> None:
     """Check that two parameters, given as ``low=..., high=...``, are not the wrong way round.
+
+    Arrays are compared when the gradient is made, element by element, and not in the backends.
 
     Raises:
         ParameterError: the first is above the second.
     """
     (low, a), (high, b) = bounds.items()
-    if a > b:
-        raise ParameterError(f"{owner}: {low} must be at most {high}, not {low}={a:g} and {high}={b:g}.")
+    if isinstance(a, int | float) and isinstance(b, int | float) and a <= b:
+        return  # on every small op's way
+    if not all(isinstance(bound, int | float | np.ndarray) for bound in (a, b)):
+        return
+    a, b = np.broadcast_arrays(a, b)
+    wrong = np.argwhere(a > b)
+    if len(wrong):
+        at = tuple(wrong[0])
+        raise ParameterError(
+            f"{owner}: {low} must be at most {high}, not {low}={a[at]:g} and {high}={b[at]:g}"
+            + (f" at index {tuple(map(int, at))}." if at else ".")
+        )

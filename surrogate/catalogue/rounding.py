@@ -8,13 +8,12 @@ one: the value there is the one at the largest floats, as in NumPy, where round(
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from surrogate._parameters import NonNegative, Positive
 from surrogate._partial import window
 from surrogate._registry import register
-from surrogate.catalogue._stable import require_ordered, sech2, to_nearest
+from surrogate.catalogue._stable import require_ordered, sech2, tanh, to_nearest
 
 ROUNDINGS = ("round", "floor", "ceil", "trunc")
 
@@ -80,8 +79,8 @@ def sine_outside_half(xp: Any, x: Any) -> Any:
     return window(xp.logical_not(xp.abs(x) < 0.5), sine_at_integers(xp, x))
 
 
-def _soft_step(xp: Any, r: Any, alpha: float) -> Any:
-    return alpha / (2 * math.tanh(alpha / 2)) * sech2(xp, alpha * r)
+def _soft_step(xp: Any, r: Any, alpha: Any) -> Any:
+    return alpha / (2 * tanh(xp, alpha / 2)) * sech2(xp, alpha * r)
 
 
 @register("round", name="soft_round")

@@ -10,7 +10,7 @@ from typing import Any
 from surrogate._parameters import AboveOne, Positive
 from surrogate._partial import window
 from surrogate._registry import register
-from surrogate.catalogue._stable import logistic_slope, require_ordered, sech2
+from surrogate.catalogue._stable import at_least_one, logistic_slope, require_ordered, sech2
 
 
 @register("sign", interval=lambda width: (-width, width))
@@ -129,4 +129,4 @@ def ede(xp: Any, x: Any, *, t: Positive = 1.0) -> Any:
     over the training. Qin, Gong, Liu, Shen, Wei, Yu, Song 2020, "Forward and Backward Information
     Retention for Accurate Binary Neural Networks" (IR-Net), arXiv 1909.10788.
     """
-    return max(1.0, t) * sech2(xp, t * x)
+    return at_least_one(xp, t) * sech2(xp, t * x)

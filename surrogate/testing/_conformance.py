@@ -32,6 +32,7 @@ PROMISES = (
     "closed_over",
     "decimals",
     "integers",
+    "parameters",
     "residuals",
     "composites",
     "scope",

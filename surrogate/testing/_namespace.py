@@ -11,6 +11,7 @@ import numpy.typing as npt
 from surrogate import _dual, _numpy
 from surrogate._dual import Dual
 from surrogate.testing._compare import agree
+from surrogate.testing._dtypes import numpy_dtype
 from surrogate.testing._failure import demand, demand_all
 from surrogate.testing._target import Target
 
@@ -36,7 +37,9 @@ TESTS = ("isfinite", "isinf", "isnan")
 LOGICAL = ("logical_and", "logical_not", "logical_or")
 BINARY = {"maximum": _PAIRS, "minimum": _PAIRS, "pow": _POWERS}
 CASTS = ("astype_like", "ones_like", "widen", "where", "zeros_like")
-UNARY = tuple(name for name in NAMES if name not in {*CONSTANTS, *TESTS, *LOGICAL, *BINARY, *CASTS})
+ALONG = ("softmax", "sum")
+_OTHERS = {*CONSTANTS, *TESTS, *LOGICAL, *BINARY, *CASTS, *ALONG, "parameter"}
+UNARY = tuple(name for name in NAMES if name not in _OTHERS)
 
 
 def names_value(target: Target, name: str) -> None:
@@ -55,12 +58,26 @@ def names_value(target: Target, name: str) -> None:
     if name in CASTS:
         _casts(target, name, function)
         return
+    if name in ALONG:
+        _along(target, name, function)
+        return
+    if name == "parameter":
+        return  # it is there; its values are checked with what gradients make of them
     inputs = _inputs(target, name)
     with np.errstate(all="ignore"):
         expected = getattr(_numpy, name)(*[x if x.dtype == bool else x.astype(np.float64) for x in inputs])
     got = target.take(function(*target.put(*inputs)))
     good = got == expected if expected.dtype == bool else agree(got, [expected], target.usual, _ULPS)
     _demand(good, f"xp.{name} gives another value", inputs, got, expected)
+
+
+def _along(target: Target, name: str, function: Any) -> None:
+    x = np.array([[0.5, -1.5, 2.0], [1.0, 1.0, -3.0]], numpy_dtype(target.usual))
+    for axis in (None, 0, -1):
+        expected = getattr(_numpy, name)(x.astype(np.float64), axis=axis)
+        got = target.take(function(*target.put(x), axis=axis))
+        good = agree(got, [expected], target.usual, _ULPS)
+        _demand(good, f"xp.{name} along axis {axis} gives another value", [x], got, expected)
 
 
 def names_derivative(target: Target, name: str) -> None:

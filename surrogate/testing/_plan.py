@@ -13,7 +13,16 @@ from surrogate import reference
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning
 from surrogate._listing import op as op_of, ops
-from surrogate.testing import _compiled, _contract, _namespace, _operands, _scope, _shapes, _values
+from surrogate.testing import (
+    _compiled,
+    _contract,
+    _namespace,
+    _operands,
+    _parameters,
+    _scope,
+    _shapes,
+    _values,
+)
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
 from surrogate.testing._target import Target
@@ -74,6 +83,7 @@ def plan(backend: Backend) -> list[Check]:
         *_values_checks(backend),
         *_shape_checks(backend),
         *_operand_checks(backend),
+        *_parameter_checks(backend),
         *_memory_checks(backend),
         *_composite_checks(backend),
         *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
@@ -211,6 +221,19 @@ def _operand_checks(backend: Backend) -> Iterator[Check]:
             for name in _operands.NUMBERS[arity]:
                 given = op, name, dtype, mode
                 yield Check("closed_over", f"{op}-{name}-{tail}", _operands.number, given, **place)
+
+
+def _parameter_checks(backend: Backend) -> Iterator[Check]:
+    if _parameters.unary(backend.ops) is None:
+        return
+    for formula in _parameters.FORMULAS:
+        for mode in _claimed(backend, (*REVERSE, *FORWARD)):
+            for kind in _parameters.ARRAYS:
+                name = f"{kind}-{formula}-{mode.name}"
+                yield Check("parameters", name, _parameters.array, (kind, formula, mode), mode=mode.name)
+            name = f"variable-{formula}-{mode.name}"
+            yield Check("parameters", name, _parameters.variable, (formula, mode), mode=mode.name)
+        yield Check("parameters", f"changed-{formula}", _parameters.variable_changed, (formula,))
 
 
 def _memory_checks(backend: Backend) -> Iterator[Check]:

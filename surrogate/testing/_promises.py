@@ -63,7 +63,7 @@ TWELVE = (
         "Modes agree",
         "Reverse mode, forward mode, vmap, compilation and their compositions give the same numbers. A "
         "gradient with `upstream=True` has no forward mode: asking for it raises an error that says so.",
-        ("jvp", "no_forward_mode", "closed_over"),
+        ("jvp", "no_forward_mode", "closed_over", "parameters"),
     ),
     Promise(
         7,

@@ -146,3 +146,4 @@ _operators()
 
 # no op of the toy's has a formula along an axis: not differentiable
 sum, softmax = _numpy.sum, _numpy.softmax
+parameter = _numpy.parameter

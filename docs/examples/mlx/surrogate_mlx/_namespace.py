@@ -62,6 +62,7 @@ __all__ = [
     "minimum",
     "nan",
     "ones_like",
+    "parameter",
     "pi",
     "pow",
     "round",
@@ -79,6 +80,11 @@ __all__ = [
     "widen",
     "zeros_like",
 ]
+
+
+def parameter(value, like):
+    """An array or a variable as MLX's array, in the dtype of ``like`` or wider."""
+    return mx.array(value.array, dtype=mx.float32 if like.dtype in (mx.float16, mx.bfloat16) else like.dtype)
 
 
 def maximum(x, y):
