@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,12 @@ class JaxBackend(surrogate.Backend):
                 return "/".join(module.path) if module.scope is not None else ""  # type: ignore[union-attr]
             here = here.f_back
         return ""
+
+    def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
+        """Record the program whose gradient is asked for in the block."""
+        from surrogate_jax._audit_watch import watching
+
+        return watching(caught, step)
 
     # -- for the conformance kit ---------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ def _custom_gradients(recorder: Recorder) -> Callable[[Any], Any]:
             op_type: Any, outputs: Any, inputs: Any, backward: Any, forward: Any = None
         ) -> Any:
             found = real(op_type, outputs, inputs, backward, forward)
-            if not recorder.paused:
+            if not recorder.silent:
                 name = op_type.decode() if isinstance(op_type, bytes) else str(op_type)
                 recorder.as_one(name, tf.nest.flatten(inputs), tf.nest.flatten(outputs), backward)
             return found
@@ -105,7 +105,7 @@ def _numpy_functions(recorder: Recorder) -> Callable[[Any], Any]:
 
     def make(real: Any) -> Any:
         def py_func_common(func: Any, inp: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if recorder.paused:
+            if recorder.silent:
                 return real(func, inp, *args, **kwargs)
             recorder.paused += 1
             try:
@@ -127,7 +127,7 @@ def _leaving(recorder: Recorder, name: str) -> Callable[[Any], Any]:
         def leave(x: Any, *args: Any, **kwargs: Any) -> Any:
             code = sys._getframe(1).f_code
             own = code.co_filename.startswith(files) and code.co_name not in _GIVE
-            if recorder.paused or own or not isinstance(x, _hooks.eager_tensor.native):
+            if recorder.silent or own or not isinstance(x, _hooks.eager_tensor.native):
                 return real(x, *args, **kwargs)
             recorder.paused += 1
             try:

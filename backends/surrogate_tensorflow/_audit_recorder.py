@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,6 +76,12 @@ class Recorder:
         self._nudge = nudge
         self._ids: dict[int, int] = {}
         self._files = framework_files()
+        self._thread = threading.get_ident()
+
+    @property
+    def silent(self) -> bool:
+        """Whether what runs now is not to be recorded; other threads are not."""
+        return self.paused > 0 or threading.get_ident() != self._thread
 
     def place(self) -> Any:
         """The user's line that runs now."""
@@ -105,7 +112,7 @@ class Recorder:
         self, op_type: Any, inputs: Any, attributes: Any, outputs: Any, op_name: Any = None, graph: Any = None
     ) -> None:
         """An op has run."""
-        if self.paused or graph is not None:
+        if self.silent or graph is not None:
             return
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         given = Given(name, list(inputs), tuple(attributes or ()), list(outputs))
@@ -135,7 +142,7 @@ class Recorder:
 
     def captured(self, rule: surrogate.Rule, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """An op obeys a rule: what it was made of is not what its gradient is of."""
-        if not self.paused:
+        if not self.silent:
             self.as_one(rule.id.partition(":")[0], inputs, outputs).rule = rule.id
 
     def leaves(self, name: str, x: Tensor, value: Any) -> Any:
@@ -147,7 +154,7 @@ class Recorder:
 
     def about_to_write(self, op_type: str, inputs: Sequence[Any]) -> None:
         """Keep the value of every variable that an op may write to."""
-        if self.paused or op_type in (
+        if self.silent or op_type in (
             "ReadVariableOp",
             "VarIsInitializedOp",
             "ResourceGather",
@@ -163,6 +170,13 @@ class Recorder:
                     self.paused -= 1
                 if value is not None:
                     self.before[id(x)] = x, value
+
+    def forget(self) -> None:
+        """Drop what was recorded until now."""
+        for kept in (self.calls, self.escapes):
+            kept.clear()
+        for by_id in (self.values, self.held, self.given, self.pullbacks, self._ids):
+            by_id.clear()
 
     def put_back(self) -> None:
         """Give every variable the value that it had."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,12 @@ class TensorFlowBackend(surrogate.Backend):
         from surrogate_tensorflow._audit import Audited
 
         return Audited(self, fn, args, loss, wrt).trace()
+
+    def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
+        """Record the program whose gradient is asked for in the block."""
+        from surrogate_tensorflow._audit_watch import watching
+
+        return watching(self, caught, step)
 
     # -- for the conformance kit ---------------------------------------------------------------
 

@@ -77,4 +77,6 @@ class _Telling(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
         self._real.exec_module(module)
+        if module.__spec__ is not None:  # else a thread of the backend's would wait for this import to end
+            module.__spec__._initializing = False  # type: ignore[attr-defined]
         self._arrived(module.__name__)

@@ -1,14 +1,15 @@
 """The audit of JAX programs: every way to lose a gradient with its line, sound idioms, and no trace left."""
 
+import contextlib
 import inspect
 import re
 
-import audit_programs
 import jax
 import jax.numpy as jnp
+import jax_audit
 import numpy as np
 import pytest
-from audit_programs import FAULTY, SOUND
+from jax_audit import FAULTY, SOUND
 
 import surrogate
 
@@ -34,7 +35,7 @@ def test_fault_is_named_with_its_line(program):
     for line, (kind, ops) in wanted.items():
         assert got[line][0] == kind, str(report)
         assert got[line][1] in ops.split("|"), str(report)
-    assert all(f.where.file == audit_programs.__file__ for f in report.findings)
+    assert all(f.where.file == jax_audit.__file__ for f in report.findings)
 
 
 @pytest.mark.parametrize("program", SOUND, ids=lambda p: p.__name__)
@@ -45,8 +46,8 @@ def test_sound_idiom_is_not_accused(program):
 
 
 def test_line_of_a_jitted_helper_is_in_the_helper():
-    report = surrogate.audit("jax", audit_programs.jitted_helper, W)
-    assert named(report) == dict.fromkeys(marks(audit_programs._helper), ("zero", "trunc"))
+    report = surrogate.audit("jax", jax_audit.jitted_helper, W)
+    assert named(report) == dict.fromkeys(marks(jax_audit._helper), ("zero", "trunc"))
 
 
 def test_a_helper_called_twice_is_named_where_it_was_called_with_the_other_source():
@@ -64,7 +65,7 @@ def test_a_helper_called_twice_is_named_where_it_was_called_with_the_other_sourc
 
 
 def test_second_audit_says_the_same():
-    one, two = (surrogate.audit("jax", audit_programs.in_switch_in_scan, W) for _ in range(2))
+    one, two = (surrogate.audit("jax", jax_audit.in_switch_in_scan, W) for _ in range(2))
     assert one.to_json() == two.to_json()
 
 
@@ -135,21 +136,93 @@ def test_error_of_the_program_propagates():
 
 def test_under_disable_jit():
     with jax.disable_jit():
-        report = surrogate.audit("jax", audit_programs.heaviside, W)
+        report = surrogate.audit("jax", jax_audit.heaviside, W)
         assert jax.config.jax_disable_jit
     assert report.findings[0].op == "heaviside"
 
 
 def test_suggestion_mends_it():
-    report = surrogate.audit("jax", audit_programs.in_scan, W)
+    report = surrogate.audit("jax", jax_audit.in_scan, W)
     assert report.suggest() == {"round": "identity"}
     assert report.verify().ok()
 
 
 def test_a_captured_op_is_one_op_at_the_users_line():
     with surrogate.override("jax", {"round": "identity"}):
-        trace = surrogate.load_backend("jax").record(audit_programs.round_decimals, (W,))
+        trace = surrogate.load_backend("jax").record(jax_audit.round_decimals, (W,))
     (call,) = (call for call in trace.calls if call.rule)
     assert (call.name, call.rule) == ("round", "round:identity")
-    assert call.place.line in marks(audit_programs.round_decimals)
+    assert call.place.line in marks(jax_audit.round_decimals)
     assert not call.zero_in
+
+
+# -- a script under watch ----------------------------------------------------------------------------
+
+
+class Stop(BaseException):
+    pass
+
+
+def watch(script, step=1, go_on=True):
+    """The trace of the ``step``-th gradient that a script asks for, and what the script returned."""
+    traces, result = [], None
+
+    def caught(trace):
+        traces.append(trace)
+        if not go_on:
+            raise Stop
+
+    with surrogate.load_backend("jax").intercept(caught, step=step):
+        with contextlib.suppress(Stop):
+            result = script()
+    return traces, result
+
+
+def training():
+    from jax import value_and_grad  # a script imports it after the watch began
+
+    def loss(p, x):
+        h = jnp.floor(x * p["w"])
+        return jnp.sum((h + p["b"]) ** 2), h
+
+    @jax.jit
+    def step(p, x):
+        (value, _), g = value_and_grad(loss, has_aux=True)(p, x)
+        return jax.tree.map(lambda a, b: a - 0.1 * b, p, g), value
+
+    p = {"w": jnp.asarray(W), "b": jnp.zeros(12)}
+    return [step(p, jnp.ones(12) * (n + 1))[1] for n in range(3)]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_jitted_step_of_a_script(step):
+    grad, wanted = jax.grad, training()
+    (trace,), result = watch(training, step)
+    assert {call.name for call in trace.calls if call.zero_in} == {"floor"}
+    assert trace.grads["w"].zero
+    assert trace.grads["b"].gradient > 0
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
+    assert jax.grad is grad
+    assert not jax.config.jax_disable_jit
+
+
+def test_a_script_is_stopped_and_leaves_nothing():
+    grad = jax.grad
+    (trace,), result = watch(training, go_on=False)
+    assert result is None
+    assert trace.sources
+    assert jax.grad is grad
+    assert not jax.config.jax_disable_jit
+
+
+def test_gradients_inside_a_loss_do_not_count():
+    def script():
+        def loss(w):
+            return jnp.sum(jax.grad(lambda x: jnp.sum(jnp.sin(x) * w))(jnp.ones(12)))
+
+        return jax.grad(loss)(W)
+
+    traces, result = watch(script)
+    assert len(traces) == 1
+    assert len(traces[0].sources) == 1
+    np.testing.assert_allclose(result, np.full(12, np.cos(1.0)), rtol=1e-6)

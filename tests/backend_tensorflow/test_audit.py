@@ -1,14 +1,15 @@
 """The audit of TensorFlow programs: every way to lose a gradient with its line, and sound idioms."""
 
+import contextlib
 import inspect
 import re
 
-import audit_programs
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from audit_programs import FAULTY, SOUND
+import tensorflow_audit
+from tensorflow_audit import FAULTY, SOUND
 
 import surrogate
 
@@ -38,7 +39,7 @@ def test_fault_is_named_with_its_line(program):
     for line, (kind, ops) in wanted.items():
         assert got[line][0] == kind, str(report)
         assert got[line][1] in ops.split("|"), str(report)
-    assert all(f.where.file == audit_programs.__file__ for f in report.findings)
+    assert all(f.where.file == tensorflow_audit.__file__ for f in report.findings)
 
 
 @pytest.mark.parametrize("program", SOUND, ids=ids)
@@ -199,3 +200,65 @@ def test_numbers_are_those_of_the_program():
     assert (span.lo, span.hi, span.size) == (pytest.approx(0.55**0.5), 2.0, 12)
     assert root.g_out.lo == root.g_out.hi == 1.0
     assert root.g_in[0].hi == pytest.approx(0.5 / 0.55**0.5)
+
+
+# -- a script under watch ----------------------------------------------------------------------------
+
+
+class Stop(BaseException):
+    pass
+
+
+def watch(script, step=1, go_on=True):
+    """The trace of the ``step``-th gradient that a script asks for, and what the script returned."""
+    traces, result = [], None
+
+    def caught(trace):
+        traces.append(trace)
+        if not go_on:
+            raise Stop
+
+    with surrogate.load_backend("tensorflow").intercept(caught, step=step):
+        with contextlib.suppress(Stop):
+            result = script()
+    return traces, result
+
+
+def training():
+    w, b = tf.Variable(W, name="w"), tf.Variable(0.0, name="b")
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.floor(w * x) ** 2) + (b + x) ** 2
+        gradients = tape.gradient(loss, {"w": w, "b": b})
+        b.assign_sub(0.1 * gradients["b"])
+        return loss, gradients["b"]
+
+    return [[part.numpy() for part in step(tf.constant(float(n)))] for n in range(3)]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_compiled_step_of_a_script(step):
+    gradient, wanted = tf.GradientTape.gradient, training()
+    (trace,), result = watch(training, step)
+    assert sorted(trace.sources.values()) == ["b", "w"]
+    assert {call.name for call in trace.calls if call.zero_in} == {"floor"}
+    assert trace.grads["w"] is None or trace.grads["w"].zero
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
+    assert tf.GradientTape.gradient is gradient
+    assert not tf.config.functions_run_eagerly()
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly`")
+@pytest.mark.parametrize("options", [{}, {"jit_compile": True}, {"steps_per_execution": 2}], ids=str)
+def test_fit(stepped, options):
+    stepped.compile("sgd", "mse", **options)
+    x, y = np.ones((8, 3), np.float32), np.ones((8, 1), np.float32)
+    (trace,), result = watch(lambda: stepped.fit(x, y, batch_size=4, verbose=0), go_on=False)
+    assert result is None
+    dead = [call for call in trace.calls if call.zero_in]
+    assert [(call.name, call.place.line) for call in dead] == [("ceil", line) for line in marks(Steps)]
+    assert sorted(trace.sources.values()) == [
+        f"sequential/{layer}/{name}" for layer in ("first", "last") for name in ("bias", "kernel")
+    ]
