@@ -66,14 +66,35 @@ def is_users(backend: TensorFlowBackend, op: str) -> bool:
     user = backend.store.callers.user_frame(frame)
     while frame is not None and frame is not user:
         module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if module.startswith("keras.src.ops."):
-            return True  # the public function; a model that was built of it is far from the user
+        if module.startswith(_CALLERS):
+            return True
         passing = name in names or name in _PLUMBING or module.startswith(_OWN)
         if not passing:
             return False
         frame = frame.f_back
     return True
 
+
+#: Modules that call what the user gave them, so ``tf.function(tf.maximum)`` is the user's; and the public
+#: functions of Keras, which a model that was built of them calls far from the user.
+_CALLERS = (
+    "keras.src.layers.activations.activation",
+    "keras.src.layers.core.lambda_layer",
+    "keras.src.ops.",
+    "tensorflow.python.autograph.operators",
+    "tensorflow.python.data.",
+    "tensorflow.python.distribute.",
+    "tensorflow.python.eager.",
+    "tensorflow.python.framework.func_graph",
+    "tensorflow.python.ops.cond",
+    "tensorflow.python.ops.custom_gradient",
+    "tensorflow.python.ops.functional_ops",
+    "tensorflow.python.ops.map_fn",
+    "tensorflow.python.ops.parallel_for.",
+    "tensorflow.python.ops.script_ops",
+    "tensorflow.python.ops.while",
+    "tensorflow.python.util.nest",
+)
 
 #: Modules all of whose functions ops pass through: ours, and TensorFlow's generated wrappers.
 _OWN = ("surrogate", "tensorflow.python.ops.gen_")
