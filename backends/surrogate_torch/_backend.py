@@ -14,6 +14,7 @@ import torch
 from surrogate import Backend, RuleSet, Site
 from surrogate_torch import _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
+from surrogate_torch._discrete import OPS as DISCRETE
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
 from surrogate_torch._natives import Natives
@@ -37,7 +38,7 @@ class TorchBackend(Backend):
     name = "torch"
     framework = "torch"
     tested = _hooks.TESTED
-    ops = OPS
+    ops = OPS | DISCRETE
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
     packages = ("functorch",)
@@ -51,6 +52,7 @@ class TorchBackend(Backend):
         self._lock = threading.Lock()
         self._installation = Installation(self)
         self._installed = False
+        self._compares = False
 
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
@@ -61,6 +63,11 @@ class TorchBackend(Backend):
                 if not self._installed:
                     self._installation.complete()
                     self._installed = True
+        if rules and not self._compares and not DISCRETE.isdisjoint(rules):
+            with self._lock:
+                if not self._compares:
+                    self._installation.complete_discrete()
+                    self._compares = True
 
     def original(self, frame: FrameType) -> Site | None:
         """The function whose rest the compiler has made a function of, after a break in its graph."""

@@ -28,6 +28,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "relu": torch.relu,
     "relu6": torch.nn.functional.relu6,
     "abs": torch.abs,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
 }
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from surrogate import Backend
-from surrogate_torch import _foreach, _kernels
+from surrogate_torch import _discrete, _foreach, _kernels
 from surrogate_torch._boundary import hide
 from surrogate_torch._checkpoint import bind_recomputations
+from surrogate_torch._consumers import Consumers
 from surrogate_torch._fused import FusedWindow
 from surrogate_torch._inplace import SurrogateInplace
 from surrogate_torch._node import Surrogate, SurrogateUnary
@@ -42,7 +44,10 @@ class Installation:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._todo: list[tuple[Any, Any, str]] = []
+        self._discrete: list[tuple[Any, Any, str]] = []
         self._library: Any = None
+        self._comparing: Any = None
+        self._consumers: Consumers | None = None
 
     def complete(self) -> None:
         """Do what is left to do."""
@@ -56,14 +61,27 @@ class Installation:
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()  # what was compiled before has no guards of ours
 
+    def complete_discrete(self) -> None:
+        """The same for the ops that give booleans and integers, and what is made of them."""
+        if not self._discrete:
+            self._discrete = list(_discrete.kernels(Scope(self._backend)))
+        hide([kernel for _, kernel, _ in self._discrete])
+        self._comparing = self._put(self._discrete)
+        self._consumers = Consumers()
+
     def put_in(self) -> None:
         """Put the kernels over PyTorch's."""
-        self._library = torch.library.Library("aten", "IMPL")  # one that was begun before goes
+        self._library = None  # one that was begun before goes
+        self._library = self._put(self._todo)
+
+    def _put(self, todo: Sequence[tuple[Any, Any, str]]) -> Any:
+        library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
-            for overload, kernel, key in self._todo:
-                self._library.impl(overload.name(), kernel, key, with_keyset=True)
+            for overload, kernel, key in todo:
+                library.impl(overload.name(), kernel, key, with_keyset=True)
                 overload._dispatch_cache.clear()  # a compiler that ran before has looked kernels up
+        return library
 
     def take_out(self) -> None:
         """Take them away, to time one against the other: what they have captured keeps its rule."""

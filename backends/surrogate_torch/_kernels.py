@@ -48,7 +48,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     own_state, redispatch = scope.state, overload.redispatch
 
     def kernel(keys: Any, x: Any) -> Any:
-        # _look_up and here() for most calls, written out: a small op's time is spent in this function
+        # look_up and here() for most calls, written out: a small op's time is spent in this function
         state = own_state() if flags.native is NONE and _graph_task() == -1 else here(op)
         if state is not None and state.rules is NO_RULES and not _modes():  # is_idle(), written out
             return native.call_boxed(keys, x)
@@ -71,7 +71,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 if needs := needs_of((x,)):
                     if not flags.below:
                         _count(state, op, scope)
-                    return _apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
+                    return apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
                     _count(state, op, scope)
                 elif state.traced:
@@ -96,7 +96,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if is_idle():
             return run(keys, args, kwargs)
         call = spelling.read(args, kwargs)
-        state, gradient = (None, None) if call is None else _look_up(call.op, scope)
+        state, gradient = (None, None) if call is None else look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
             if needs := needs_of(call.inputs):
                 refuse_sparse(call.op, call.inputs)
@@ -104,8 +104,8 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     _count(state, call.op, scope)
                 rule = gradient.at(decimals=kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
-                return _apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
-            _not_now(state, call, scope)
+                return apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+            not_now(state, call, scope)
         return pass_on(state, keys, args, kwargs)
 
     return kernel
@@ -121,7 +121,7 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         if is_idle():
             return run(keys, args, kwargs)
         call = spelling.read(args, kwargs)
-        state, gradient = (None, None) if call is None else _look_up(call.op, scope)
+        state, gradient = (None, None) if call is None else look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
             needs = needs_of(call.inputs)
             if needs and args[0].is_floating_point():  # else there is an error to come
@@ -133,7 +133,7 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                     return SurrogateInplace.apply(capture, args[0])
                 # the op's input is about to be overwritten, and the rule may keep it
                 return args[0].copy_(spelling.overload(args[0].clone(), *args[1:], **kwargs))
-            _not_now(state, call, scope)
+            not_now(state, call, scope)
         return pass_on(state, keys, args, kwargs)
 
     def of_one(keys: Any, x: Any) -> Any:
@@ -160,7 +160,7 @@ def front(overload: Any, native: Any) -> Kernel | None:
     return kernel
 
 
-def _look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
+def look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
     """The state that this call obeys and its gradient; None for a call that is not the user's.
 
     Called by a kernel. A compiler that is tracing is told that the result depends on them.
@@ -186,7 +186,13 @@ def _count(state: State, op: str, scope: Scope) -> None:
         state.captured(op, kept=False)
 
 
-def _not_now(state: State, call: Call, scope: Scope) -> None:
+def count_once(state: State, op: str, scope: Scope) -> None:
+    """Count a capture that a layer of torch.func above has not counted."""
+    if not flags.below:
+        _count(state, op, scope)
+
+
+def not_now(state: State, call: Call, scope: Scope) -> None:
     """A call under a rule of which nothing is recorded, or not yet."""
     if flags.deferred:
         _count(state, call.op, scope)
@@ -216,7 +222,7 @@ def needs_of(inputs: Sequence[Any]) -> tuple[bool, ...]:
     return tuple(needs) if found else ()
 
 
-def _apply(capture: Capture) -> Any:
+def apply(capture: Capture) -> Any:
     if not _in_transform():
         return Surrogate.apply(capture, None, *capture.tensors())
     with enable_single_level_autograd_function():

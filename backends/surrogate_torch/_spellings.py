@@ -108,6 +108,8 @@ OTHERS = (
     Spelling("floor_divide", aten.div.Tensor_mode, _floor_mode, aten.div_.Tensor_mode),
     Spelling("floor_divide", aten.div.Scalar_mode, _floor_mode, aten.div_.Scalar_mode),
     Spelling("heaviside", aten.heaviside.default, _same("heaviside"), aten.heaviside_.default),
+    Spelling("maximum", aten.maximum.default, _same("maximum")),
+    Spelling("minimum", aten.minimum.default, _same("minimum")),
     Spelling("clip", aten.clamp.default, _clamp, aten.clamp_.default),
     Spelling("clip", aten.clamp.Tensor, _clamp, aten.clamp_.Tensor),
     Spelling("clip", aten.clamp_min.default, _clamp_min, aten.clamp_min_.default),

@@ -1,0 +1,177 @@
+"""Kernels on the ops that take part in what becomes of a comparison.
+
+They lie on a dispatch key that only a :class:`Discrete` tensor's ops pass, so that all others pay nothing.
+Where no such tensor can be, in a compiler and in ``torch.func``, they are put on the Autograd key for the
+time being.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from surrogate_torch import _carried, _kernels, _origin
+from surrogate_torch._boundary import hide
+from surrogate_torch._carried import Handler, Use
+from surrogate_torch._numbers import as_tensors
+from surrogate_torch._origin import KEY, origin_of
+from surrogate_torch._scope import flags
+from surrogate_torch._spellings import tensor_slots
+
+aten = torch.ops.aten
+
+_excluding = torch._C._ExcludeDispatchKeyGuard
+_KEYS = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
+_AUTOGRAD = "Autograd"
+_FRONT = "FuncTorchDynamicLayerFrontMode"
+#: The alias does not reach ops without a derivative of their own.
+_COMPOSITE_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradXPU", "AutogradMeta")
+
+
+def _table() -> dict[Any, Handler]:
+    """Overload -> what it makes of an origin."""
+    named: dict[Handler, str] = {
+        _carried.arithmetic: "add.Tensor add.Scalar sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar mul.Tensor "
+        "mul.Scalar div.Tensor div.Scalar add_.Tensor sub_.Tensor mul_.Tensor div_.Tensor pow.Tensor_Tensor "
+        "floor_divide.default floor_divide.Scalar remainder.Tensor remainder.Scalar maximum.default "
+        "minimum.default",
+        _carried.negative: "neg.default",
+        _carried.logical_not: "logical_not.default bitwise_not.default",
+        _carried.logical_and: "logical_and.default bitwise_and.Tensor bitwise_and.Scalar __and__.Tensor",
+        _carried.logical_or: "logical_or.default bitwise_or.Tensor bitwise_or.Scalar __or__.Tensor",
+        _carried.logical_xor: "logical_xor.default bitwise_xor.Tensor bitwise_xor.Scalar __xor__.Tensor",
+        _carried.every: "all.default all.dim all.dims",
+        _carried.some: "any.default any.dim any.dims",
+        _carried.total: "sum.default sum.dim_IntList",
+        _carried.count: "count_nonzero.default count_nonzero.dim_IntList",
+        _carried.average: "mean.default mean.dim",
+        _carried.select: "where.self",
+        _carried.fill: "masked_fill.Scalar masked_fill.Tensor",
+        _carried.fill_in_place: "masked_fill_.Scalar masked_fill_.Tensor",
+        _carried.put: "index_put.default index_put_.default",
+        _carried.copied: "copy_.default",
+        _carried.joined: "cat.default stack.default",
+        _carried.is_class: "eq.Scalar eq.Tensor",
+        _carried.one_hot: "one_hot.default",
+        _carried.embedded: "embedding.default",
+        _carried.selected: "index_select.default",
+        _carried.gathered: "gather.default",
+        _carried.carried: "view.default _unsafe_view.default _reshape_alias.default permute.default "
+        "t.default transpose.int squeeze.default squeeze.dim squeeze.dims unsqueeze.default expand.default "
+        "select.int slice.Tensor index.Tensor split.Tensor split_with_sizes.default unbind.int clone.default "
+        "alias.default flip.default roll.default repeat.default diagonal.default tril.default triu.default "
+        "unfold.default constant_pad_nd.default cumsum.default as_strided.default",
+        _carried.cast: "_to_copy.default",
+    }
+    found = {}
+    for handler, names in named.items():
+        for name in names.split():
+            packet, _, overload = name.partition(".")
+            found[getattr(getattr(aten, packet), overload)] = handler
+    return found
+
+
+def _has_origin(args: Sequence[Any]) -> bool:
+    for arg in args:
+        if isinstance(arg, torch.Tensor):
+            if origin_of(arg) is not None:
+                return True
+        elif isinstance(arg, list | tuple) and _has_origin(arg):
+            return True
+    return False
+
+
+def _without(arg: Any) -> Any:
+    """An argument without origins."""
+    if isinstance(arg, torch.Tensor):
+        return arg.detach() if origin_of(arg) is not None else arg
+    return [_without(one) for one in arg] if isinstance(arg, list | tuple) else arg
+
+
+def _eager(overload: Any, handler: Handler) -> Callable[..., Any]:
+    """The kernel on the key of :class:`Discrete`."""
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        with _excluding(_KEYS):
+            if torch.is_grad_enabled() and _has_origin(args):
+                use = Use(overload, args, kwargs, lambda: overload(*map(_without, args), **kwargs))
+                found = handler(use)
+                if found is not None:
+                    flags.met = True
+                    return found
+            return overload(*map(_without, args), **kwargs)
+
+    return kernel
+
+
+def _traced(overload: Any, handler: Handler, native: Any) -> Callable[..., Any]:
+    """The kernel on the Autograd key."""
+    slots = tensor_slots(overload)
+
+    def run(keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        if not all(isinstance(args[slot], torch.Tensor) for slot in slots if slot < len(args)):
+            args = as_tensors(slots, args)
+        return native.call_boxed(keys, *args, **kwargs)
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if _has_origin(args):
+            found = handler(Use(overload, args, kwargs, lambda: run(keys, args, kwargs)))
+            if found is not None:
+                return found
+        return run(keys, args, kwargs)
+
+    return kernel
+
+
+class Consumers:
+    """The kernels, in place as long as this object lives."""
+
+    def __init__(self) -> None:
+        self._fallback = torch.library.Library("_", "IMPL")
+        self._fallback.fallback(torch.library.fallthrough_kernel, KEY)
+        self._library = torch.library.Library("aten", "IMPL")
+        for overload, handler in _table().items():
+            kernel = _eager(overload, handler)
+            hide([kernel])
+            self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
+        self._attributes: Any = None
+        _origin.on_attribute[:] = [self.put_in]
+
+    def put_in(self) -> None:
+        """Put them on the Autograd key, where they are not."""
+        if self._attributes is not None:
+            return
+        self._attributes = torch.library.Library("aten", "IMPL")
+        todo = list(_on_autograd())
+        hide([kernel for _, kernel, _ in todo])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
+            for overload, kernel, key in todo:
+                self._attributes.impl(overload.name(), kernel, key, with_keyset=True)
+                overload._dispatch_cache.clear()
+
+    def take_out(self) -> None:
+        """Take them from the Autograd key."""
+        if self._attributes is not None:
+            library, self._attributes = self._attributes, None
+            library._destroy()
+
+
+#: Ops whose Autograd kernel is one of the rules' own already.
+_OURS = ("floor_divide", "remainder", "maximum", "minimum", "_to_copy", "eq")
+
+
+def _on_autograd() -> Iterator[tuple[Any, Callable[..., Any], str]]:
+    for overload, handler in _table().items():
+        if overload._schema.name.partition("::")[2] in _OURS:
+            continue
+        composite = overload is aten.one_hot.default
+        for key in _COMPOSITE_KEYS if composite else (_AUTOGRAD,):
+            native = torch.library.get_kernel(overload, "AutogradCPU" if key == _AUTOGRAD else key)
+            yield overload, _traced(overload, handler, native), key
+        front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
+        if front is not None:
+            yield overload, front, _FRONT

@@ -1,0 +1,203 @@
+"""The kernels of ops that turn floats into booleans and integers: they leave an origin with the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from surrogate import Rule
+from surrogate_torch import _carried, _kernels, _links
+from surrogate_torch._carried import Handler, Use
+from surrogate_torch._node import Capture
+from surrogate_torch._origin import Origin, marked, origin_of
+from surrogate_torch._scope import Scope
+from surrogate_torch._spellings import Args, Call, Kwargs
+
+aten = torch.ops.aten
+
+_COMPARISONS = {
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "equal": "eq",
+    "not_equal": "ne",
+}
+
+#: The ops that can be captured.
+OPS = frozenset({*_COMPARISONS, "argmax", "argmin", "astype", "searchsorted"})
+
+
+class Handle(Capture):
+    """A call whose node's value is the handle of its result, and not the result.
+
+    Attributes:
+        shape: the handle's.
+    """
+
+    __slots__ = ("shape",)
+
+    def __init__(self, rule: Rule, inputs: Sequence[Any], needs: tuple[bool, ...], shape: Sequence[int]):
+        super().__init__(None, None, (), {}, False, rule, inputs, needs)
+        self.shape = shape
+
+    def forward(self) -> Any:
+        floating = [x for x in self.tensors() if x.is_floating_point()]
+        dtype = floating[0].dtype
+        for x in floating[1:]:
+            dtype = torch.promote_types(dtype, x.dtype)
+        return _links.zeros(floating[0], self.shape, dtype)
+
+
+def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
+    """Overload, kernel and dispatch key of each."""
+    for overload, read, finish, consume in _spellings():
+        native = torch.library.get_kernel(overload, "AutogradCPU")
+        yield overload, _kernel(overload, read, finish, consume, native, scope), "Autograd"
+        front = _kernels.front(overload, torch.library.get_kernel(overload, "FuncTorchDynamicLayerFrontMode"))
+        if front is not None:
+            yield overload, front, "FuncTorchDynamicLayerFrontMode"
+
+
+#: ``finish(call, gradient, needs, found)``: the origin of a result that was found natively.
+Finish = Callable[[Any, Any, tuple[bool, ...], Any], Origin]
+
+
+def _kernel(
+    overload: Any,
+    read: Callable[[Args, Kwargs], Any],
+    finish: Finish,
+    consume: Handler | None,
+    native: Any,
+    scope: Scope,
+) -> Callable[..., Any]:
+    pass_on = _kernels.PassOn("", overload, native)
+    is_idle, run = scope.is_idle, pass_on.run
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if consume is not None and origin_of(args[0]) is not None:
+            carried = consume(Use(overload, args, kwargs, lambda: run(keys, args, kwargs)))
+            if carried is not None:
+                return carried
+        if is_idle():
+            return run(keys, args, kwargs)
+        call = read(args, kwargs)
+        if call is None:
+            return run(keys, args, kwargs)
+        state, gradient = _kernels.look_up(call.op, scope)
+        if state is None or gradient is None:
+            return run(keys, args, kwargs)
+        needs = _kernels.needs_of(call.inputs)
+        if not needs:
+            _kernels.not_now(state, call, scope)
+            return run(keys, args, kwargs)
+        found = run(keys, args, kwargs)
+        _kernels.count_once(state, call.op, scope)
+        return marked(found, finish(call, gradient, needs, found))
+
+    return kernel
+
+
+def _elementwise(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+    return Origin(_kernels.apply(Handle(gradient.rule, call.inputs, needs, found.shape)))
+
+
+class _Along(Call):
+    """An argmax or argmin: ``dim`` and ``keepdim``."""
+
+    dim: int | None = None
+    keepdim: bool = False
+
+
+def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+    (x,) = call.inputs
+    flat = call.dim is None
+    if flat:
+        x = x.reshape(-1)
+    dim = 0 if flat else call.dim
+    handle = _kernels.apply(Handle(gradient.at(axis=dim), (x,), needs, x.shape))
+    if x.dim():
+        handle = handle.movedim(dim, -1)
+    handle = handle.reshape(
+        *([1] * found.dim() if flat else handle.shape[:-1]), handle.shape[-1] if x.dim() else 1
+    )
+    if call.keepdim and not flat:
+        handle = handle.unsqueeze(dim if dim >= 0 else dim - 1)
+    return Origin(handle, one_hot=True)
+
+
+def _to(what: str) -> Finish:
+    def finish(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+        return Origin(
+            _kernels.apply(Handle(gradient.at(to=what), call.inputs, needs, found.shape)).to(found.device)
+        )
+
+    return finish
+
+
+def _cast(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+    return _to("bool" if found.dtype is torch.bool else "integer")(call, gradient, needs, found)
+
+
+def _sorted(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+    x, boundaries = call.inputs
+    if not isinstance(x, torch.Tensor):
+        x = torch.as_tensor(x, dtype=boundaries.dtype, device=boundaries.device)
+    rule = gradient.at(side="right") if call.right else gradient.rule
+    return Origin(_kernels.apply(Handle(rule, (x, boundaries), needs, found.shape)))
+
+
+class _Boundaries(Call):
+    right = False
+
+
+def _read_comparison(op: str) -> Callable[[Args, Kwargs], Call | None]:
+    return lambda args, kwargs: Call(op, tuple(args[:2]))
+
+
+def _read_index(op: str) -> Callable[[Args, Kwargs], Any]:
+    def read(args: Args, kwargs: Kwargs) -> Any:
+        x, dim, keepdim = (*args, None, False)[:3] if len(args) < 3 else args
+        call = _Along(op, (x,))
+        call.dim, call.keepdim = dim, bool(keepdim)
+        return call
+
+    return read
+
+
+def _read_cast(args: Args, kwargs: Kwargs) -> Call | None:
+    x, dtype = args[0], kwargs.get("dtype")
+    if dtype is None or dtype.is_floating_point or dtype.is_complex or not x.is_floating_point():
+        return None
+    return Call("astype", (x,))
+
+
+def _read_sorted(first: str) -> Callable[[Args, Kwargs], Any]:
+    """``bucketize(x, boundaries)`` and ``searchsorted(boundaries, x)``."""
+
+    def read(args: Args, kwargs: Kwargs) -> Any:
+        x, boundaries = args[:2] if first == "x" else (args[1], args[0])
+        if kwargs.get("sorter") is not None:
+            return None
+        call = _Boundaries("searchsorted", (x, boundaries))
+        call.right = bool(kwargs.get("right")) or kwargs.get("side") == "right"
+        return call
+
+    return read
+
+
+def _spellings() -> Iterator[tuple[Any, Callable[[Args, Kwargs], Any], Finish, Handler | None]]:
+    for op, name in _COMPARISONS.items():
+        packet = getattr(aten, name)
+        consume = _carried.is_class if op == "equal" else None
+        for overload in (packet.Tensor, packet.Scalar):
+            yield overload, _read_comparison(op), _elementwise, consume
+    for op in ("argmax", "argmin"):
+        yield getattr(aten, op).default, _read_index(op), _index, None
+    yield aten._to_copy.default, _read_cast, _cast, _carried.cast
+    for overload in (aten.bucketize.Tensor, aten.bucketize.Scalar):
+        yield overload, _read_sorted("x"), _sorted, None
+    for overload in (aten.searchsorted.Tensor, aten.searchsorted.Scalar):
+        yield overload, _read_sorted("boundaries"), _sorted, None

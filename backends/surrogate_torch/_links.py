@@ -1,0 +1,108 @@
+"""Autograd nodes between handles: zeros, with a linear map as their derivative.
+
+Their value is -0.0, which added to any number gives that number to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
+
+from surrogate_torch._modes import in_forward
+from surrogate_torch._plain import in_forward_mode
+from surrogate_torch._scope import EVERY, untouched
+
+_below_autograd = torch._C._AutoDispatchBelowAutograd
+_in_transform = torch._C._are_functorch_transforms_active
+_unpack_dual = torch._C._VariableFunctions._unpack_dual
+
+Map = Callable[..., Any]
+
+
+def zeros(like: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+    """-0.0 in a shape: one number in memory, seen many times, but where a tangent has to lie beside it."""
+    if in_forward_mode():
+        return like.new_full(shape, -0.0, dtype=dtype or like.dtype)
+    return like.new_full((), -0.0, dtype=dtype or like.dtype).expand(shape)
+
+
+class Linear(_SingleLevelFunction):
+    """Zeros whose tangent is ``push(t, factor)`` and whose cotangent ``pull(g, factor)``."""
+
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
+        return (ctx._autograd_function_id, hash(ctx.pull))
+
+    @staticmethod
+    def forward(ctx: Any, shape: Sequence[int], push: Map, pull: Map, handle: Any, factor: Any) -> Any:
+        ctx.push, ctx.pull, ctx.shape, ctx.dtype = push, pull, handle.shape, handle.dtype
+        ctx.save_for_backward(factor)
+        ctx.save_for_forward(factor)
+        with _below_autograd():
+            return zeros(handle, shape)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (factor,) = ctx.saved_tensors
+        found = untouched(EVERY, ctx.pull, g, factor).sum_to_size(ctx.shape)
+        return None, None, None, found.to(ctx.dtype), None
+
+    @staticmethod
+    def jvp(ctx: Any, _shape: Any, _push: Any, _pull: Any, tangent: Any, _factor: Any) -> Any:
+        (factor,) = ctx.saved_tensors
+        nested = _in_transform()
+        if nested:
+            factor = _unpack_dual(factor, 0)[0]
+        found = untouched(EVERY, in_forward, nested, ctx.push, tangent, factor)
+        return found.to(ctx.dtype)
+
+
+def linear(shape: Sequence[int], push: Map, pull: Map, handle: Any, factor: Any) -> Any:
+    """The handle of a linear function of what ``handle`` stands for."""
+    if not _in_transform():
+        return Linear.apply(shape, push, pull, handle, factor)
+    with enable_single_level_autograd_function():
+        return Linear.apply(shape, push, pull, handle, factor)
+
+
+def _product(v: Any, factor: Any) -> Any:
+    return v * factor
+
+
+def scaled(handle: Any, factor: Any) -> Any:
+    """Of ``factor`` times what the handle stands for; shapes broadcast."""
+    shape = torch.broadcast_shapes(handle.shape, factor.shape)
+    return linear(shape, _product, _product, handle, factor.to(handle.dtype))
+
+
+def _spread(g: Any, factor: Any) -> Any:
+    return g.unsqueeze(-1) * factor
+
+
+def _chosen(t: Any, factor: Any) -> Any:
+    return (t * factor).sum(-1)
+
+
+def chosen(one_hot: Any, factor: Any) -> Any:
+    """Of the entry of ``factor`` along the last axis that a one-hot vector says."""
+    shape = torch.broadcast_shapes(one_hot.shape, factor.shape)[:-1]
+    return linear(shape, _chosen, _spread, one_hot, factor.to(one_hot.dtype))
+
+
+def _rows(t: Any, table: Any) -> Any:
+    return torch.tensordot(t, table, 1)
+
+
+def _against_rows(g: Any, table: Any) -> Any:
+    n = table.dim() - 1
+    return torch.tensordot(g, table, (list(range(g.dim() - n, g.dim())), list(range(1, n + 1))))
+
+
+def contracted(one_hot: Any, table: Any) -> Any:
+    """Of ``table[i]``, the index ``i`` taken for its one-hot vector."""
+    shape = (*one_hot.shape[:-1], *table.shape[1:])
+    return linear(shape, _rows, _against_rows, one_hot, table.to(one_hot.dtype))
