@@ -13,6 +13,7 @@ import torch
 
 from surrogate_torch import _links
 from surrogate_torch._origin import Origin, marked, origin_of
+from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
 
@@ -22,13 +23,30 @@ class Use:
 
     Attributes:
         overload, args, kwargs: the call.
-        native: runs it, without origins.
     """
 
-    __slots__ = ("args", "kwargs", "native", "overload")
+    __slots__ = ("_native", "args", "kwargs", "overload")
 
-    def __init__(self, overload: Any, args: Sequence[Any], kwargs: dict[str, Any], native: Callable[[], Any]):
-        self.overload, self.args, self.kwargs, self.native = overload, args, kwargs, native
+    def __init__(
+        self,
+        overload: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        native: Callable[[Sequence[Any], dict[str, Any]], Any],
+    ) -> None:
+        self.overload, self.args, self.kwargs, self._native = overload, args, kwargs, native
+
+    def native(self, *args: Any) -> Any:
+        """The result as PyTorch gives it, of these arguments or its own.
+
+        Its forward derivative may run the op again, on tangents beside the same booleans.
+        """
+        before = flags.carried
+        flags.carried = (*before, *(o for x in _flat(self.args) if (o := origin_of(x)) is not None))
+        try:
+            return self._native(args or self.args, self.kwargs)
+        finally:
+            flags.carried = before
 
     def origin(self, i: int) -> Origin | None:
         """That of the i-th argument."""
@@ -43,11 +61,8 @@ Handler = Callable[[Use], Any]
 
 
 def twin(x: Any, dtype: Any) -> Any:
-    """A tensor as a float: in the graph if it has an origin."""
-    origin = origin_of(x)
-    if origin is None:
-        return x
-    return _cast(origin.number(), dtype) + x.detach().to(dtype)
+    """A tensor with an origin as the float that it is, in the graph; anything else as it is."""
+    return x.to(dtype) if origin_of(x) is not None else x
 
 
 def _cast(handle: Any, dtype: Any) -> Any:
@@ -59,7 +74,7 @@ def cast(use: Use) -> Any:
     origin, found = use.origin(0), use.native()
     assert origin is not None
     if found.is_floating_point():
-        return _cast(origin.number().to(found.device), found.dtype) + found
+        return _links.plus(found, _cast(origin.number().to(found.device), found.dtype))
     if found.is_complex():
         return None
     if found.dtype is torch.bool:
@@ -91,8 +106,8 @@ def _handle_of(x: Any) -> Any:
 
 
 def _value(x: Any, like: Any) -> Any:
-    """A number or a tensor as a factor of a handle."""
-    x = x.detach() if isinstance(x, torch.Tensor) else torch.tensor(x)
+    """A number or a tensor as a factor of a handle; in the graph, for a second derivative."""
+    x = x if isinstance(x, torch.Tensor) else torch.tensor(x)
     return x.to(like.device, like.dtype)
 
 
@@ -240,13 +255,13 @@ def _every(use: Use, against: bool) -> Any:
     if x.dtype is not torch.bool:
         return None
     dims, keepdim = _dims(use)
-    value = x.detach()
-    stops = value if against else ~value
     dims = [dims] if isinstance(dims, int) else list(dims or range(x.dim()))
-    stopping = stops.sum(dims, True) if dims else stops.long()
-    others = (stopping == 0) | ((stopping == 1) & stops)
-    handle = _links.scaled(origin.number(), others)
-    return marked(use.native(), Origin(_reduced(handle, dims, keepdim)))
+    product = x.to(origin.handle.dtype)
+    if against:
+        product = 1 - product
+    for dim in sorted((dim % x.dim() for dim in dims), reverse=True):
+        product = product.prod(dim, keepdim)
+    return marked(use.native(), Origin(_links.scaled(product, _value(-1 if against else 1, product))))
 
 
 def every(use: Use) -> Any:
@@ -262,12 +277,14 @@ def some(use: Use) -> Any:
 def select(use: Use) -> Any:
     """``where(b, u, v)``: ``u - v`` by b; u and v keep theirs."""
     b, u, v = use.args
-    origin, found = origin_of(b), None
-    if not torch.result_type(u, v).is_floating_point:
+    origin, dtype = origin_of(b), torch.result_type(u, v)
+    if not dtype.is_floating_point:
         return _select_integers(use)
-    dtype = torch.result_type(u, v)
-    found = use.again(b.detach(), twin(u, dtype), twin(v, dtype))
-    return found if origin is None else found + _links.scaled(_cast(origin.number(), dtype), u - v)
+    u, v = twin(u, dtype), twin(v, dtype)
+    found = use.native(b, u, v)
+    if origin is None:
+        return found
+    return _links.plus(found, _links.scaled(_cast(origin.number(), dtype), u - v))
 
 
 def _select_integers(use: Use) -> Any:
@@ -277,10 +294,11 @@ def _select_integers(use: Use) -> Any:
     if origin is not None:
         handle = origin.number()
         parts.append(_links.scaled(handle, _value(u, handle) - _value(v, handle)))
-    for value, here in ((u, b.detach()), (v, ~b.detach())):
+    for value, turned in ((u, False), (v, True)):
         handle = _handle_of(value)
         if handle is not None:
-            parts.append(_links.scaled(handle, here))
+            here = b.to(handle.dtype)
+            parts.append(_links.scaled(handle, 1 - here if turned else here))
     handle = parts[0]
     for part in parts[1:]:
         handle = handle + part
@@ -294,18 +312,15 @@ def fill(use: Use) -> Any:
     if origin is None or not x.is_floating_point():
         return None
     value = torch.as_tensor(value, dtype=x.dtype, device=x.device)
-    found = aten.masked_fill.Tensor(x, b.detach(), value)
-    return found + _links.scaled(_cast(origin.number(), x.dtype), value - x)
+    return _links.plus(use.native(), _links.scaled(_cast(origin.number(), x.dtype), value - x))
 
 
 def fill_in_place(use: Use) -> Any:
     """``masked_fill_``."""
-    found = fill(use)
-    return None if found is None else _write(use.args[0], found)
-
-
-def _write(x: Any, found: Any) -> Any:
-    return x.copy_(found)
+    x, b, value = use.args
+    if not x.is_floating_point():
+        return None
+    return x.copy_(x.clone().masked_fill(b, value))
 
 
 def put(use: Use) -> Any:
@@ -321,14 +336,10 @@ def put(use: Use) -> Any:
         or not x.is_floating_point()
     ):
         return None
-    origin = origin_of(b)
-    assert origin is not None
-    mask, handle = b.detach(), _cast(origin.number(), x.dtype)
     for _ in range(x.dim() - b.dim()):
-        mask, handle = mask.unsqueeze(-1), handle.unsqueeze(-1)
-    value = values.reshape(()).to(x.dtype)
-    found = aten.masked_fill.Tensor(x, mask, value) + _links.scaled(handle, value - x)
-    return _write(x, found) if use.overload is aten.index_put_.default else found
+        b = b.unsqueeze(-1)
+    found = torch.where(b, values.reshape(()).to(x.dtype), x)
+    return x.copy_(found) if use.overload is aten.index_put_.default else found
 
 
 def copied(use: Use) -> Any:
@@ -367,7 +378,7 @@ def joined(use: Use) -> Any:
     origins = [origin_of(part) for part in parts]
     dtype = next(origin.handle.dtype for origin in origins if origin is not None)
     handles = [
-        _links.zeros(part.detach(), part.shape, dtype) if origin is None else _cast(origin.number(), dtype)
+        _links.zeros(part, part.shape, dtype) if origin is None else _cast(origin.number(), dtype)
         for part, origin in zip(parts, origins, strict=True)
     ]
     return marked(found, Origin(use.again(handles, *rest)))
@@ -393,7 +404,7 @@ def is_class(use: Use) -> Any:
     if origin is None or not origin.one_hot or (isinstance(k, torch.Tensor) and origin_of(k) is not None):
         return None
     found, n = use.native(), origin.handle.shape[-1]
-    k = torch.as_tensor(k, device=i.device).detach()
+    k = torch.as_tensor(k, device=i.device)
     entry = k.unsqueeze(-1) == torch.arange(n, device=i.device)
     return marked(found, Origin(_links.chosen(origin.handle, entry).expand(found.shape)))
 
@@ -411,12 +422,12 @@ def indexed(use: Use) -> Any:
     if len(given) == 1:
         found, n = use.native(), origin.handle.dim() - 1
         added = _links.contracted(origin.handle, table.movedim(p, 0))
-        return found + added.movedim(list(range(n)), list(range(p, p + n)))
+        return _links.plus(found, added.movedim(list(range(n)), list(range(p, p + n))))
     if len(given) != table.dim():
         return None
-    others = [index.detach() for n, index in enumerate(indices) if n != p]
+    others = [index for n, index in enumerate(indices) if n != p]
     rows = table.movedim(p, -1)[tuple(others)]
-    return use.native() + _links.chosen(origin.handle, rows)
+    return _links.plus(use.native(), _links.chosen(origin.handle, rows))
 
 
 def embedded(use: Use) -> Any:
@@ -425,7 +436,7 @@ def embedded(use: Use) -> Any:
     origin = origin_of(i)
     if origin is None or not origin.one_hot:
         return None
-    return use.native() + _links.contracted(origin.handle, weight)
+    return _links.plus(use.native(), _links.contracted(origin.handle, weight))
 
 
 def selected(use: Use) -> Any:
@@ -436,7 +447,7 @@ def selected(use: Use) -> Any:
         return carried(use)
     if not origin.one_hot or not x.is_floating_point() or i.dim() != 1:
         return None
-    return use.native() + _links.contracted(origin.handle, x.movedim(dim, 0)).movedim(0, dim)
+    return _links.plus(use.native(), _links.contracted(origin.handle, x.movedim(dim, 0)).movedim(0, dim))
 
 
 def gathered(use: Use) -> Any:
@@ -451,7 +462,19 @@ def gathered(use: Use) -> Any:
     for other in range(x.dim()):
         if other != dim:
             x = x.narrow(other, 0, i.shape[other])
-    return use.native() + _links.chosen(origin.handle, x.movedim(dim, -1).unsqueeze(dim))
+    return _links.plus(use.native(), _links.chosen(origin.handle, x.movedim(dim, -1).unsqueeze(dim)))
+
+
+def taken(use: Use) -> Any:
+    """``take_along_dim(x, i, dim)``: ``gather`` of what is broadcast."""
+    x, i = use.args[:2]
+    dim = use.args[2] if len(use.args) > 2 else use.kwargs.get("dim")
+    if origin_of(i) is None or dim is None or x.dim() != i.dim():
+        return None
+    dim %= x.dim()
+    shape = list(torch.broadcast_shapes(x.movedim(dim, 0).shape[1:], i.movedim(dim, 0).shape[1:]))
+    sizes = [[*shape[:dim], one.shape[dim], *shape[dim:]] for one in (x, i)]
+    return torch.gather(x.expand(sizes[0]), dim, i.expand(sizes[1]))
 
 
 _INDEXED = (aten.index.Tensor,)

@@ -7,6 +7,7 @@ time being.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,10 +17,9 @@ import torch
 from surrogate_torch import _carried, _kernels, _origin
 from surrogate_torch._boundary import hide
 from surrogate_torch._carried import Handler, Use
-from surrogate_torch._numbers import as_tensors
-from surrogate_torch._origin import KEY, origin_of
+from surrogate_torch._links import KEY
+from surrogate_torch._origin import origin_of
 from surrogate_torch._scope import flags
-from surrogate_torch._spellings import tensor_slots
 
 aten = torch.ops.aten
 
@@ -59,6 +59,7 @@ def _table() -> dict[Any, Handler]:
         _carried.embedded: "embedding.default",
         _carried.selected: "index_select.default",
         _carried.gathered: "gather.default",
+        _carried.taken: "take_along_dim.default",
         _carried.carried: "view.default _unsafe_view.default _reshape_alias.default permute.default "
         "t.default transpose.int squeeze.default squeeze.dim squeeze.dims unsqueeze.default expand.default "
         "select.int slice.Tensor index.Tensor split.Tensor split_with_sizes.default unbind.int clone.default "
@@ -94,34 +95,31 @@ def _without(arg: Any) -> Any:
 def _eager(overload: Any, handler: Handler) -> Callable[..., Any]:
     """The kernel on the key of :class:`Discrete`."""
 
-    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+    def native(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         with _excluding(_KEYS):
-            if torch.is_grad_enabled() and _has_origin(args):
-                use = Use(overload, args, kwargs, lambda: overload(*map(_without, args), **kwargs))
-                found = handler(use)
-                if found is not None:
-                    flags.met = True
-                    return found
             return overload(*map(_without, args), **kwargs)
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if _has_origin(args) and torch.is_grad_enabled():
+            found = handler(Use(overload, args, kwargs, native))
+            if found is not None:
+                flags.met = True
+                return found
+        return native(args, kwargs)
 
     return kernel
 
 
 def _traced(overload: Any, handler: Handler, native: Any) -> Callable[..., Any]:
     """The kernel on the Autograd key."""
-    slots = tensor_slots(overload)
-
-    def run(keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if not all(isinstance(args[slot], torch.Tensor) for slot in slots if slot < len(args)):
-            args = as_tensors(slots, args)
-        return native.call_boxed(keys, *args, **kwargs)
+    pass_on = _kernels.PassOn("", overload, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if _has_origin(args):
-            found = handler(Use(overload, args, kwargs, lambda: run(keys, args, kwargs)))
+            found = handler(Use(overload, args, kwargs, functools.partial(pass_on.run, keys)))
             if found is not None:
                 return found
-        return run(keys, args, kwargs)
+        return pass_on.run(keys, args, kwargs)
 
     return kernel
 
@@ -139,6 +137,9 @@ class Consumers:
             self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
         self._attributes: Any = None
         _origin.on_attribute[:] = [self.put_in]
+
+        for overload in _OURS:
+            _kernels.handlers[overload] = _table()[overload]
 
     def put_in(self) -> None:
         """Put them on the Autograd key, where they are not."""
@@ -160,16 +161,29 @@ class Consumers:
             library._destroy()
 
 
-#: Ops whose Autograd kernel is one of the rules' own already.
-_OURS = ("floor_divide", "remainder", "maximum", "minimum", "_to_copy", "eq")
+#: Ops whose Autograd kernel is one of the rules' own, which asks by itself.
+_OURS = (
+    aten.floor_divide.default,
+    aten.floor_divide.Scalar,
+    aten.remainder.Tensor,
+    aten.remainder.Scalar,
+    aten.maximum.default,
+    aten.minimum.default,
+    aten._to_copy.default,
+    aten.eq.Scalar,
+    aten.eq.Tensor,
+)
+
+
+#: Ops without a derivative of their own.
+_COMPOSED = (aten.one_hot.default, aten.take_along_dim.default)
 
 
 def _on_autograd() -> Iterator[tuple[Any, Callable[..., Any], str]]:
     for overload, handler in _table().items():
-        if overload._schema.name.partition("::")[2] in _OURS:
+        if overload in _OURS:
             continue
-        composite = overload is aten.one_hot.default
-        for key in _COMPOSITE_KEYS if composite else (_AUTOGRAD,):
+        for key in _COMPOSITE_KEYS if overload in _COMPOSED else (_AUTOGRAD,):
             native = torch.library.get_kernel(overload, "AutogradCPU" if key == _AUTOGRAD else key)
             yield overload, _traced(overload, handler, native), key
         front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))

@@ -8,11 +8,10 @@ from typing import Any
 import torch
 
 from surrogate import Rule
-from surrogate_torch import _carried, _kernels, _links
-from surrogate_torch._carried import Handler, Use
+from surrogate_torch import _kernels, _links
 from surrogate_torch._node import Capture
-from surrogate_torch._origin import Origin, marked, origin_of
-from surrogate_torch._scope import Scope
+from surrogate_torch._origin import Origin, marked
+from surrogate_torch._scope import Scope, flags
 from surrogate_torch._spellings import Args, Call, Kwargs
 
 aten = torch.ops.aten
@@ -53,9 +52,9 @@ class Handle(Capture):
 
 def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
     """Overload, kernel and dispatch key of each."""
-    for overload, read, finish, consume in _spellings():
+    for overload, read, finish in _spellings():
         native = torch.library.get_kernel(overload, "AutogradCPU")
-        yield overload, _kernel(overload, read, finish, consume, native, scope), "Autograd"
+        yield overload, _kernel(overload, read, finish, native, scope), "Autograd"
         front = _kernels.front(overload, torch.library.get_kernel(overload, "FuncTorchDynamicLayerFrontMode"))
         if front is not None:
             yield overload, front, "FuncTorchDynamicLayerFrontMode"
@@ -69,7 +68,6 @@ def _kernel(
     overload: Any,
     read: Callable[[Args, Kwargs], Any],
     finish: Finish,
-    consume: Handler | None,
     native: Any,
     scope: Scope,
 ) -> Callable[..., Any]:
@@ -77,10 +75,6 @@ def _kernel(
     is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        if consume is not None and origin_of(args[0]) is not None:
-            carried = consume(Use(overload, args, kwargs, lambda: run(keys, args, kwargs)))
-            if carried is not None:
-                return carried
         if is_idle():
             return run(keys, args, kwargs)
         call = read(args, kwargs)
@@ -93,8 +87,12 @@ def _kernel(
         if not needs:
             _kernels.not_now(state, call, scope)
             return run(keys, args, kwargs)
-        found = run(keys, args, kwargs)
         _kernels.count_once(state, call.op, scope)
+        before, flags.below = flags.below, True
+        try:
+            found = run(keys, args, kwargs)
+        finally:
+            flags.below = before
         return marked(found, finish(call, gradient, needs, found))
 
     return kernel
@@ -188,16 +186,15 @@ def _read_sorted(first: str) -> Callable[[Args, Kwargs], Any]:
     return read
 
 
-def _spellings() -> Iterator[tuple[Any, Callable[[Args, Kwargs], Any], Finish, Handler | None]]:
+def _spellings() -> Iterator[tuple[Any, Callable[[Args, Kwargs], Any], Finish]]:
     for op, name in _COMPARISONS.items():
         packet = getattr(aten, name)
-        consume = _carried.is_class if op == "equal" else None
         for overload in (packet.Tensor, packet.Scalar):
-            yield overload, _read_comparison(op), _elementwise, consume
+            yield overload, _read_comparison(op), _elementwise
     for op in ("argmax", "argmin"):
-        yield getattr(aten, op).default, _read_index(op), _index, None
-    yield aten._to_copy.default, _read_cast, _cast, _carried.cast
+        yield getattr(aten, op).default, _read_index(op), _index
+    yield aten._to_copy.default, _read_cast, _cast
     for overload in (aten.bucketize.Tensor, aten.bucketize.Scalar):
-        yield overload, _read_sorted("x"), _sorted, None
+        yield overload, _read_sorted("x"), _sorted
     for overload in (aten.searchsorted.Tensor, aten.searchsorted.Scalar):
-        yield overload, _read_sorted("boundaries"), _sorted, None
+        yield overload, _read_sorted("boundaries"), _sorted

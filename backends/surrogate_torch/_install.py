@@ -66,8 +66,11 @@ class Installation:
         if not self._discrete:
             self._discrete = list(_discrete.kernels(Scope(self._backend)))
         hide([kernel for _, kernel, _ in self._discrete])
+        self._comparing = self._consumers = None  # what was begun before goes
         self._comparing = self._put(self._discrete)
         self._consumers = Consumers()
+        if "torch._dynamo" in sys.modules:
+            torch.compiler.reset()  # no guard of what was compiled before is about a comparison
 
     def put_in(self) -> None:
         """Put the kernels over PyTorch's."""

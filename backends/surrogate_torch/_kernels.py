@@ -6,6 +6,7 @@ derivative, forward mode and errors.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,16 +17,21 @@ from torch._guards import TracingContext
 
 from surrogate import Gradient, State
 from surrogate_torch import _fused, _guards
+from surrogate_torch._carried import Handler, Use
 from surrogate_torch._inplace import SurrogateInplace, is_simple
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
+from surrogate_torch._origin import origin_of
 from surrogate_torch._plain import has_tangent, in_forward_mode
 from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, untouched
 from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import UNARY, Call, Spelling, tensor_slots
 
 Kernel = Callable[..., Any]
+
+#: What carries origins on, of overloads whose kernel is in this module or in :mod:`_discrete`.
+handlers: dict[Any, Handler] = {}
 
 #: Why a call under a rule stays native.
 NOT_RECORDED = "no gradient is recorded"
@@ -250,7 +256,15 @@ class PassOn:
         return self.run(keys, args, kwargs)
 
     def run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Call it."""
+        """Call it, or what carries the origin of a boolean or integer on."""
+        handler = handlers.get(self._overload)
+        if handler is not None and any(origin_of(x) is not None for x in args[:2]):
+            found = handler(Use(self._overload, args, kwargs, functools.partial(self._run, keys)))
+            if found is not None:
+                return found
+        return self._run(keys, args, kwargs)
+
+    def _run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self.takes(args):
             return self._native.call_boxed(keys, *args, **kwargs)
         if needs_of([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"

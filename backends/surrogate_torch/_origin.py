@@ -24,10 +24,7 @@ from surrogate import SurrogateWarning
 from surrogate_torch import _links
 from surrogate_torch._scope import flags
 
-#: The dispatch key of the kernels for :class:`Discrete`; PyTorch names it for tests, and uses it nowhere.
-KEY = "TESTING_ONLY_GenericMode"
-
-_KEY = torch._C._parse_dispatch_key(KEY)
+_KEY = torch._C._parse_dispatch_key(_links.KEY)
 _including = torch._C._IncludeDispatchKeyGuard
 _natively = torch._C.DisableTorchFunctionSubclass
 _in_transform = torch._C._are_functorch_transforms_active
@@ -92,7 +89,9 @@ class Discrete(torch.Tensor):
         try:
             with _natively(), _including(_KEY):
                 found = func(*args, **(kwargs or {}))
-            if not flags.met and torch.is_grad_enabled() and _is_result(found):
+                cut = not flags.met and torch.is_grad_enabled() and _is_result(found)
+                cut = cut and any(origin_of(x) is not None for x in args)
+            if cut:
                 _warn_cut(name)
             return found
         finally:
@@ -152,7 +151,9 @@ def _warn_cut(what: str) -> None:
 def origin_of(x: Any) -> Origin | None:
     """The origin of a tensor that has one; to be asked by kernels."""
     found: Origin | None = getattr(x, _NAME, None)
-    return found if found is not None and x._version == found.version else None
+    if found is None or found in flags.carried or x._version != found.version:
+        return None
+    return found
 
 
 def marked(x: Any, origin: Origin) -> Any:

@@ -35,6 +35,7 @@ class _Flags(threading.local):
     local = False  # inside an override that was entered in this thread
     deferred = False  # running what will run again to be recorded
     below = False  # in a torch.func layer under one that has captured, and counted, this call
+    carried: tuple[Any, ...] = ()  # origins of the operands of a native op that is running
     met = False  # an op of a tensor with an origin has been seen by a kernel for such
 
 

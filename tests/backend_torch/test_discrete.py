@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
 import surrogate
@@ -55,9 +55,9 @@ USES = {
     "torch.mul": (lambda b, x: torch.mul(x, b), lambda s, x: x * s),
     "mul_": (lambda b, x: x.clone().mul_(b), lambda s, x: x * s),
     "imul": (lambda b, x: imul(x.clone(), b), lambda s, x: x * s),
-    "add": (lambda b, x: b + 0.5, lambda s, x: s + 0.5),
+    "add": (lambda b, x: b + W, lambda s, x: s + W),
     "radd": (lambda b, x: x + b, lambda s, x: x + s),
-    "sub": (lambda b, x: x - b, lambda s, x: x - s),
+    "sub": (lambda b, x: x - b.long(), lambda s, x: x - s),
     "rsub": (lambda b, x: 1.0 - b.double(), lambda s, x: 1 - s),
     "rsub_int": (lambda b, x: (1 - b.long()).double(), lambda s, x: 1 - s),
     "div": (lambda b, x: b / (2.0 + x), lambda s, x: s / (2 + x)),
@@ -143,9 +143,14 @@ MODES = {
 }
 
 
+#: What PyTorch refuses: to change in place, by what is mapped, what is not.
+NOT_MAPPED = ("setitem", "setitem_constant", "row")
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script")
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize(
+    ("name", "mode"), [(n, m) for n in USES for m in MODES if m != "vmap" or n not in NOT_MAPPED]
+)
 def test_a_use_has_the_gradient_of_the_float(name, mode):
     of_boolean, of_float = USES[name]
     native = of_boolean(X > 0, X.clone())
@@ -161,7 +166,8 @@ def test_a_use_has_the_gradient_of_the_float(name, mode):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_all_uses_compiled(backend, fresh_compiler):
-    names = [name for name in USES if name not in ("unbind", "chunk")]
+    every = [name for name in USES if name not in ("unbind", "chunk")]
+    names = every if backend == "aot_eager" else every[::5]
 
     def all_of(kind, compare):
         return lambda x: torch.stack([loss(USES[name][kind], compare, x) for name in names])
@@ -345,7 +351,8 @@ def test_changing_what_was_compared_does_not_change_the_gradient():
 def test_a_boolean_that_was_changed_in_place_comes_from_elsewhere():
     with surrogate.override("torch", {"compare": "arctan"}):
         b = X.clone().requires_grad_() > 0
-        b.fill_(True)
+        with torch.no_grad():
+            b.fill_(True)
         assert not b.double().requires_grad
 
 
@@ -363,8 +370,8 @@ def test_a_cut_warns_once_for_its_line(cut):
 
 
 def test_what_takes_no_gradient_is_native():
-    with surrogate.override("torch", {"compare": "arctan"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore", surrogate.NothingCapturedWarning)
+    with surrogate.override("torch", RULES):
+        step(X.clone().requires_grad_())
         assert type(X > 0) is torch.Tensor
         with torch.no_grad():
             assert type(X.clone().requires_grad_() > 0) is torch.Tensor
