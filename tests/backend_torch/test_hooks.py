@@ -85,7 +85,9 @@ def test_the_namespace_has_every_name():
 FUNCTIONS = [name for name in _namespace.__all__ if callable(getattr(_namespace, name))]
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("astype_like", "where")])
+@pytest.mark.parametrize(
+    "name", [name for name in FUNCTIONS if name not in ("astype_like", "where", "softmax", "sum")]
+)
 def test_python_numbers_give_python_numbers(name):
     from surrogate import _numpy
 
