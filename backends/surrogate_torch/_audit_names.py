@@ -85,6 +85,8 @@ def _canonical(overload: Any, kwargs: Mapping[str, Any], flat: Sequence[Any]) ->
         first = next((x for x in flat if isinstance(x, torch.Tensor)), None)
         dtype = kwargs.get("dtype")
         return "clone" if first is None or dtype in (None, first.dtype) else "cast"
+    if overload is torch.ops.aten.bernoulli.default:
+        return "bernoulli"  # of given probabilities; the others only take the shape
     if kwargs.get("rounding_mode") == "trunc":
         return "trunc"
     name = packet.rstrip("_").removesuffix("_copy")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
@@ -19,6 +20,10 @@ _POINTS = 96
 
 #: Scales of the draws for other ops.
 _SCALES = (1.0, 6.0, 0.1, 40.0)
+
+
+#: What floats are drawn as: normal of this scale, probabilities, or (None) points of every size.
+Draw = float | Literal["probability"] | None
 
 
 class Answer(NamedTuple):
@@ -69,32 +74,39 @@ class _Asked(NamedTuple):
     pointwise: bool
 
     def answer(self) -> Answer:
-        generator = torch.Generator().manual_seed(7)
-        alive: set[int] = set()
-        for scale in (None,) if self.pointwise else _SCALES:
+        try:
+            alive = self._asked_by((None,) if self.pointwise else _SCALES)
+        except (RuntimeError, NotImplementedError) as error:
+            text = str(error).partition("\n")[0]
+            if "is not implemented" in text or "not differentiable" in text:
+                return Answer(raises=text[:90])
             try:
-                alive |= self._alive(self._drawn(scale, generator), generator)
-            except (RuntimeError, NotImplementedError) as error:
-                text = str(error).partition("\n")[0]
-                if "is not implemented" in text or "not differentiable" in text:
-                    return Answer(raises=text[:90])
+                alive = self._asked_by(("probability",))  # what bernoulli takes, say
+            except (RuntimeError, NotImplementedError):
                 return Answer()  # it cannot be asked this way: taken as alive
-            if len(alive) == len(self.floats):
-                break
         order = {k: number for number, k in enumerate(self.tensors)}
         return Answer(frozenset(order[k] for k in self.floats if k not in alive))
 
-    def _drawn(self, scale: float | None, generator: torch.Generator) -> list[Any]:
+    def _asked_by(self, draws: Sequence[Draw]) -> set[int]:
+        generator = torch.Generator().manual_seed(7)
+        alive: set[int] = set()
+        for draw in draws:
+            alive |= self._alive(self._drawn(draw, generator), generator)
+            if len(alive) == len(self.floats):
+                break
+        return alive
+
+    def _drawn(self, draw: Draw, generator: torch.Generator) -> list[Any]:
         """The arguments with other numbers in them."""
         new = [x.clone() if isinstance(x, torch.Tensor) else x for x in self.flat]
         for k in self.tensors:
             x = self.flat[k]
             if k in self.floats:
-                y = _points(generator) if scale is None else torch.randn(x.shape, generator=generator) * scale
+                y = _numbers(draw, x.shape, generator)
                 new[k] = y.to(x.device, x.dtype).requires_grad_(True)
-            elif scale is None and x.dtype == torch.bool:
+            elif draw is None and x.dtype == torch.bool:
                 new[k] = torch.arange(_POINTS, device=x.device) % 2 == 0
-            elif scale is None:
+            elif draw is None:
                 new[k] = x.reshape(-1)[:1].expand(_POINTS).clone()
         return new
 
@@ -110,6 +122,14 @@ class _Asked(NamedTuple):
             weights = [torch.randn(y.shape, generator=generator).to(y) for y in out]
             found = torch.autograd.grad(out, leaves, weights, allow_unused=True)
         return {k for k, g in zip(self.floats, found, strict=True) if g is not None and bool((g != 0).any())}
+
+
+def _numbers(draw: Draw, shape: Any, generator: torch.Generator) -> Tensor:
+    if draw is None:
+        return _points(generator)
+    if draw == "probability":
+        return torch.rand(shape, generator=generator)
+    return torch.randn(shape, generator=generator) * draw
 
 
 def _points(generator: torch.Generator) -> Tensor:
