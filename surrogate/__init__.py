@@ -80,6 +80,7 @@ from surrogate._registry import gradient as gradient, register as register
 from surrogate._rule import Rule as Rule
 from surrogate._ruleset import RuleSet as RuleSet
 from surrogate._samples import Samples as Samples
+from surrogate._standing import InForce as InForce, in_force as in_force, reset as reset
 from surrogate._state import State as State
 from surrogate._sum import broadcast_axes as broadcast_axes
 from surrogate._target import FunctionTarget as FunctionTarget

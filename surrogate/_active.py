@@ -111,6 +111,15 @@ class Store:
         local = self._local.get()
         return local is not None and local.thread != threading.get_ident()
 
+    def layers(self) -> tuple[Layer, ...]:
+        """The process-wide layers, from the bottom up."""
+        return self._layers
+
+    def entered(self) -> tuple[Layer, ...]:
+        """The layers of this context, from the bottom up."""
+        local = self._local.get()
+        return () if local is None else tuple(entry.layer for entry in _alive(local.entries))
+
     # -- process-wide ------------------------------------------------------------------------
 
     def install(self, layer: Layer) -> None:

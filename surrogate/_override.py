@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import html
 import pickle
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -15,7 +17,7 @@ from surrogate._captures import Captures
 from surrogate._compare import expanded
 from surrogate._decorate import decorate
 from surrogate._ending import Exit, begins, to_its_end
-from surrogate._errors import ScopeError, SpecError, UnsupportedOpError
+from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
 from surrogate._keys import resolve_other
 from surrogate._places import Places, read_places
@@ -23,6 +25,7 @@ from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
 from surrogate._ruleset import RuleSet
 from surrogate._spec import NATIVE
+from surrogate._standing import caller, place_of, replaces, stands
 from surrogate._state import Entry, Layer
 from surrogate._untraced import untraced
 from surrogate._unused import warn_if_unmet, warn_if_unused
@@ -54,6 +57,7 @@ class Override:
         self.backend = self._backend.name
         places = _judged(self._backend, read_places(within, outside))
         self._layer = Layer(_resolve(self._backend, rules), places, bool(trace))
+        self._layer.where = place_of(caller())
 
     @property
     def rules(self) -> Mapping[str, Gradient]:
@@ -127,7 +131,9 @@ class ProcessOverride(Override):
     def _install(self) -> Self:
         try:
             self._alive = True
+            stands(self._backend)
             self._backend.store.install(self._layer)
+            replaces(self._backend.store, self._layer, caller())
             return self
         except BaseException:
             self._undo(warn=False, stacklevel=0)  # interrupted here, nobody could undo it
@@ -142,10 +148,15 @@ class ProcessOverride(Override):
         if to_its_end(ProcessOverride._end, self) and warn:
             self._warn_if_unused(stacklevel)
 
+    @property
+    def _is_alive(self) -> bool:
+        """Whether it is in force: neither undone, nor taken out by :func:`surrogate.reset`."""
+        return self._alive and self._layer in self._backend.store.layers()
+
     def _end(self) -> bool:
         """Whether it was in force until now. Where this fails, it still is, and can be undone again."""
         with self._backend.store.lock:
-            was = self._alive
+            was = self._is_alive
             if was:
                 self._backend.store.uninstall(self._layer)
                 self._alive = False
@@ -168,7 +179,7 @@ class ProcessOverride(Override):
     @untraced
     def __enter__(self) -> Self:
         begins(self, self)
-        if not self._alive:
+        if not self._is_alive:
             raise ScopeError("this override was undone; call surrogate.use(...) again.")
         return self
 
@@ -189,14 +200,36 @@ class ScopedOverride(Override):
     def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
         super().__init__(backend, rules, **options)
         self._entered: list[Entry] = []
+        self._unused = True
+
+    def __del__(self) -> None:
+        if getattr(self, "_unused", False) and not sys.is_finalizing():
+            file, _, line = self._layer.where.rpartition(":")
+            warnings.warn_explicit(
+                f"this override of {', '.join(self._layer.rules)} for {self.backend!r} was never entered: "
+                "write 'with surrogate.override(...):' around the code that it is for, or surrogate.use(...) "
+                "for the whole process.",
+                NothingCapturedWarning,
+                file,
+                int(line),
+            )
+
+    @property
+    def rules(self) -> Mapping[str, Gradient]:
+        """The gradients it puts in force, by op; ops it leaves ``"native"`` are not in it."""
+        self._unused = False  # who looks at it knows of it
+        return super().rules
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Backend, Rules]]:
+        self._unused = False
         return functools.partial(type(self), **self._options), (self._backend, self._asked)
 
     @untraced
     def __enter__(self) -> Self:
         entry = Entry(self._layer)
         begins(self, entry)
+        self._unused = False
+        stands(self._backend)
         try:
             self._backend.store.push(self._layer, entry)
             self._entered.append(entry)
@@ -240,7 +273,9 @@ class ScopedOverride(Override):
         Raises:
             SpecError: ``function`` is not callable, or is an asynchronous generator function.
         """
-        return decorate(self._backend.store, self._layer, function)
+        decorated = decorate(self._backend.store, self._layer, function)
+        self._unused = False
+        return decorated
 
 
 @untraced

@@ -34,10 +34,13 @@ class Layer:
     Attributes:
         hits: op -> how often it was captured.
         declined: op -> code that called it and is not among the places.
+        shadowed: op -> the layer that was put over this one, and its hits then.
+        where: ``file:line`` of the call that made it.
+        key: what makes it the same one when a notebook's cell is run again; empty for none.
         told: places of which a warning was given that no code was met there.
     """
 
-    __slots__ = ("_sites", "declined", "hits", "places", "rules", "told", "trace")
+    __slots__ = ("_sites", "declined", "hits", "key", "places", "rules", "shadowed", "told", "trace", "where")
 
     def __init__(
         self, rules: Mapping[str, Gradient | None], places: Places | None = None, trace: bool = False
@@ -48,6 +51,9 @@ class Layer:
         self.hits = {op: 0 for op, gradient in rules.items() if gradient is not None}
         self.declined: dict[str, str] = {}
         self.told: set[str] = set()
+        self.shadowed: dict[str, tuple[Layer, int]] = {}
+        self.where = "?:0"
+        self.key = ""
         self._sites: dict[tuple[str, Site, str], int] = {}
 
     def note(self, op: str, site: Site, why: str = "") -> None:
@@ -197,6 +203,9 @@ class State:
         found = dict(self._layers)
         for layer in layers:
             below = found if layer.places is not None else {}
+            for op in layer.rules:
+                for hidden in found.get(op, ()) if layer.places is None else ():
+                    hidden.shadowed.setdefault(op, (layer, layer.hits.get(op, 0)))
             found.update({op: (layer, *below.get(op, ())) for op in layer.rules})
         return State(self._store, found)
 

@@ -12,21 +12,31 @@ from surrogate._state import Layer
 
 def warn_if_unused(backend: Backend, layer: Layer, before: int, stacklevel: int) -> None:
     """Warn if a layer has captured nothing since it had ``before`` hits."""
+    said = complaint(backend, layer, before)
+    if said is not None:
+        warnings.warn(*said, stacklevel=stacklevel + 1)
+
+
+def complaint(backend: Backend, layer: Layer, before: int) -> tuple[str, type[Warning]] | None:
+    """What is to be said of a layer that has captured nothing since it had ``before`` hits."""
     if not layer.hits or sum(layer.hits.values()) > before:
-        return
+        return None
     rules = {op: gradient for op, gradient in layer.rules.items() if gradient is not None}
     cached = "compile" in backend.transforms
     if cached and any((op, gradient.digest) in backend.store.seen for op, gradient in rules.items()):
-        return  # a compiled function that already carries these gradients runs without us
+        return None  # a compiled function that already carries these gradients runs without us
     names = ", ".join(sorted(layer.hits))
-    warnings.warn(
-        f"the override of {names} for {backend.name!r} captured nothing: {_why(layer, names)}",
-        NothingCapturedWarning,
-        stacklevel=stacklevel + 1,
-    )
+    text = f"the override of {names} for {backend.name!r} captured nothing: {_why(layer, names)}"
+    return text, NothingCapturedWarning
 
 
 def _why(layer: Layer, names: str) -> str:
+    for op, (over, hits) in sorted(layer.shadowed.items()):
+        gradient = over.rules[op]
+        if gradient is None:
+            return f"an override over it ({over.where}) leaves {op} native."
+        if over.hits[op] > hits:
+            return f"{op} ran, but an override over it ({over.where}) won, with {gradient.spec!r}."
     if layer.declined:
         ran = ", ".join(
             f"{op} in {name or 'no code of yours'}" for op, name in sorted(layer.declined.items())
