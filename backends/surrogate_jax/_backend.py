@@ -18,6 +18,7 @@ from surrogate_jax._capture import install
 from surrogate_jax._functions import Functions
 from surrogate_jax._hooks import TESTED, TRACERS, check, hide_our_frames
 from surrogate_jax._keys import Key
+from surrogate_jax._natives import Natives
 from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
 
@@ -66,7 +67,7 @@ class JaxBackend(surrogate.Backend):
 
     def __init__(self) -> None:
         check()
-        self.functions = Functions(self)
+        self.functions, self.natives = Functions(self), Natives(self)
         hide_our_frames()
         Key.state = self.state
         hooks = [*install(self), *_deferred.install(self)]

@@ -115,10 +115,15 @@ def _parts(operands: Sequence[Any], call: Call) -> tuple[Sequence[Any], Sequence
     return operands[:n], operands[n : len(operands) - n], operands[len(operands) - n :]
 
 
+def _arrays(values: Sequence[Any]) -> list[Any]:
+    """Python numbers too: formulas read shapes and dtypes."""
+    return [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in values]
+
+
 def _tangent(*operands: Any, call: Call) -> list[Any]:
     inputs, outputs, tangents = _parts(operands, call)
     with suspend(*operands):
-        found = call.push(inputs, outputs, tangents)
+        found = call.push(_arrays(inputs), _arrays(outputs), _arrays(tangents))
     found = list(found) if isinstance(found, tuple | list) else [found]
     return [jnp.broadcast_to(t, y.shape).astype(y.dtype) for t, y in zip(found, outputs, strict=True)]
 
@@ -131,7 +136,7 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[An
     inputs, outputs, tangents = _parts(operands, call)
     upstream = [_cotangent(g, y) for g, y in zip(cotangents, outputs, strict=True)]
     with suspend(*upstream):
-        found = call.pull(inputs, outputs, upstream)
+        found = call.pull(_arrays(inputs), _arrays(outputs), _arrays(upstream))
     wanted = [
         None if not ad.is_undefined_primal(t) else ad.Zero(t.aval) if c is None else c
         for c, t in zip(found, tangents, strict=True)

@@ -1,0 +1,330 @@
+"""JAX's own primitives by name: hooks on those that have had a rule, and on no others."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import surrogate
+from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
+from surrogate_jax._formula import Call, formula_p
+from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, find, jit_call, replace
+from surrogate_jax._origin import in_pallas_kernel, origin
+from surrogate_jax._scope import agree, in_keys, suspended
+
+Bind = Callable[..., Any]
+
+#: Public functions by last name -> the primitives that they are another name of. A primitive that is bound
+#: below another function of JAX's is that function's own, and stays native.
+ENDS: dict[str, tuple[str, ...]] = {
+    "abs": ("abs",),
+    "argsort": ("sort",),
+    "cbrt": ("cbrt",),
+    "conv": ("conv_general_dilated",),
+    "conv_general_dilated": ("conv_general_dilated",),
+    "cos": ("cos",),
+    "cumsum": ("cumsum",),
+    "dot": ("dot_general",),
+    "exp": ("exp",),
+    "log": ("log",),
+    "matmul": ("dot_general",),
+    "max": ("reduce_max",),
+    "maximum": ("max",),
+    "min": ("reduce_min",),
+    "minimum": ("min",),
+    "prod": ("reduce_prod",),
+    "reduce_window": ("reduce_window_max", "reduce_window_min", "reduce_window_sum"),
+    "rsqrt": ("rsqrt",),
+    "sin": ("sin",),
+    "sort": ("sort",),
+    "sqrt": ("sqrt",),
+    "sum": ("reduce_sum",),
+    "tan": ("tan",),
+    "tanh": ("tanh",),
+    "top_k": ("top_k",),
+}
+#: Functions of several steps: what they are made of.
+_COMPOSITES: dict[str, tuple[str, ...]] = {
+    "log_softmax": ("exp", "log", "reduce_max", "reduce_sum"),
+    "logsumexp": ("exp", "log", "reduce_max", "reduce_sum"),
+    "norm": ("reduce_sum", "sqrt"),
+    "softmax": ("exp", "reduce_max", "reduce_sum", "div"),
+    "relu": ("custom_jvp_call:relu",),
+    "silu": ("logistic", "mul"),
+}
+#: Primitives that run functions: what is inside of them has primitives of its own.
+_RUNNING = frozenset(
+    {"jit", "pjit", "scan", "while", "cond", "custom_vjp_call", "custom_jvp_call", "checkpoint", "remat2"}
+)
+_INTEGER = frozenset(
+    {"argmax", "argmin", "eq", "ne", "lt", "le", "gt", "ge", "is_finite", "and", "or", "not"}
+)
+_CUSTOM = "custom_jvp_call:"
+
+
+class Natives(NativeKit):
+    """Native names are primitives' names; ``custom_jvp_call:name`` is a function with a rule of its own."""
+
+    def __init__(self, backend: surrogate.Backend) -> None:
+        self._backend = backend
+        self._hooked: set[str] = set()
+
+    def canonical(self, name: str) -> str:
+        if name.startswith(_CUSTOM):
+            return name
+        known = _primitives()
+        if name not in known and name not in _RUNNING:
+            near = self.suggest(name, known)
+            raise UnknownOpError(f"JAX has no primitive {name!r}{near} Native names are those in a jaxpr.")
+        if name in _RUNNING:
+            raise UnsupportedOpError(
+                f"the primitive {name!r} cannot be overridden: it runs other functions; name the primitives "
+                "inside, or 'custom_jvp_call:name' for a function with a rule of its own."
+            )
+        if name in _INTEGER:
+            raise UnsupportedOpError(
+                f"the primitive {name!r} cannot be overridden: its results are integers or booleans, which "
+                "carry no gradient."
+            )
+        return name
+
+    def ends_in(self, path: str) -> tuple[str, ...]:
+        root, _, last = path.rpartition(".")
+        if root.partition(".")[0] not in ("jax", "jnp", "lax"):
+            return ()
+        if last in ENDS or last in _COMPOSITES:
+            return ENDS.get(last) or _COMPOSITES[last]
+        return (last,) if root.endswith("lax") and last in _primitives() else ()
+
+    def prepare(self, gradient: NativeGradient) -> None:
+        name = gradient.key
+        if name in self._hooked:
+            return
+        self._hooked.add(name)
+        if name.startswith(_CUSTOM):
+            if not any(one.startswith(_CUSTOM) for one in self._hooked - {name}):
+                replace(find("jax:custom_jvp"), "__call__", functools.partial(_custom_hook, self._backend))
+            return
+        replace(_primitives()[name], "bind", functools.partial(_hook, self._backend, name))
+        jit = find("jax.extend.core.primitives:jit_p")
+        replace(jit, "bind", functools.partial(_jit_hook, self._backend, name))
+
+
+@functools.cache
+def _primitives() -> dict[str, Any]:
+    """JAX's primitives by name."""
+    modules = (importlib.import_module(name) for name in ("jax.lax", "jax.extend.core.primitives"))
+    return {
+        value.name: value for module in modules for name, value in vars(module).items() if name.endswith("_p")
+    }
+
+
+def _gradient(backend: surrogate.Backend, name: str, args: Sequence[Any]) -> Any:
+    """The gradient that may concern a primitive here, with its state; None for none."""
+    if suspended():
+        return None
+    state = backend.state()
+    if name not in state.rules and name not in (in_keys() or ()):
+        return None
+    if not any(isinstance(x, jax.core.Tracer) for x in args):
+        return None
+    return state
+
+
+def _is_users(name: str, frame: FrameType) -> bool:
+    """Whether a primitive is bound by a function that is another name of it, called by the user."""
+    found = origin(frame)
+    if found.outermost is None:  # jax.lax.some_p.bind(...), or JAX evaluates what it has traced before
+        return not frame.f_code.co_filename.startswith(PRIVATE)
+    file, function = found.outermost
+    in_lax = _LAX in file.replace("\\", "/")
+    if _under_jax_jit(frame):
+        return False  # the trace is kept, for whatever function of JAX's calls it next
+    return name in ENDS.get(function, ()) or (in_lax and not function.startswith(("_", "<")))
+
+
+_LAX = "/_src/lax/"
+
+
+def _under_jax_jit(frame: FrameType | None) -> bool:
+    """Whether a function of JAX's own that is compiled by itself lies between here and the user's code."""
+    while frame is not None and frame.f_code.co_filename.startswith(PRIVATE):
+        if frame.f_code.co_name in JIT_FRAMES:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+    def hooked(*args: Any, **params: Any) -> Any:
+        state = _gradient(backend, name, args)
+        frame = sys._getframe(1)
+        if state is None or in_pallas_kernel(frame) or not _is_users(name, frame):
+            return bind(*args, **params)
+        return _captured(state, name, bind, args, params, frame)
+
+    return hooked
+
+
+def _captured(
+    state: surrogate.State,
+    name: str,
+    bind: Bind,
+    args: Sequence[Any],
+    params: dict[str, Any],
+    frame: FrameType,
+) -> Any:
+    agree(state)
+    gradient: Any = state.rule(name, frame)
+    if gradient is None:
+        return bind(*args, **params)
+    state.captured(name, frame=frame)
+    value = _Value(bind, tuple(params.items()), _primitives()[name].multiple_results)
+    asked = _Asked(gradient, value, params)
+    call = Call(value, len(args), asked, asked.push)
+    found = formula_p.bind(*map(jnp.asarray, args), call=call)
+    return found if value.several else found[0]
+
+
+def _jit_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+    """A jnp function is a jit of JAX's own: another name of the primitive is done step by step."""
+
+    def hooked(*args: Any, **params: Any) -> Any:
+        state = _gradient(backend, name, args)
+        if state is not None:
+            frame = sys._getframe(1)
+            call = jit_call(frame)
+            function = call.function.__code__.co_name if call else ""
+            if name in ENDS.get(function, ()) and origin(frame).depth == 0:
+                return _evaluate(state, name, params["jaxpr"], args, frame)
+        return bind(*args, **params)
+
+    return hooked
+
+
+def _evaluate(
+    state: surrogate.State, name: str, closed: Any, args: Sequence[Any], frame: FrameType
+) -> list[Any]:
+    """A jaxpr, with the primitive captured."""
+    jaxpr = closed.jaxpr
+    values: dict[Any, Any] = {}
+
+    def read(x: Any) -> Any:
+        return x.val if hasattr(x, "val") else values[x]
+
+    values.update(zip(jaxpr.constvars, closed.consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+    for step in jaxpr.eqns:
+        given = [read(x) for x in step.invars]
+        if step.primitive.name == name:
+            native = functools.partial(type(step.primitive).bind, step.primitive)
+            found = _captured(state, name, native, given, step.params, frame)
+        elif step.primitive.name in ("jit", "pjit"):
+            found = _evaluate(state, name, step.params["jaxpr"], given, frame)
+        else:
+            found = step.primitive.bind(*given, **step.params)
+        several = step.primitive.multiple_results
+        values.update(zip(step.outvars, found if several else [found], strict=True))
+    return [read(x) for x in jaxpr.outvars]
+
+
+def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls of functions with a derivative rule of their own, by the function's name."""
+
+    @functools.wraps(native)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        name = _CUSTOM + str(getattr(self, "__name__", ""))
+        leaves, shape = jax.tree_util.tree_flatten((args, kwargs))
+        state = _gradient(backend, name, leaves)
+        gradient: Any = None if state is None else state.rule(name, sys._getframe(1))
+        if state is None or gradient is None:
+            return native(self, *args, **kwargs)
+        agree(state)
+        state.captured(name, frame=sys._getframe(1))
+        at = [i for i, x in enumerate(leaves) if isinstance(x, jax.Array)]
+        outs: list[Any] = []
+
+        def run(*arrays: Any) -> Any:
+            full = list(leaves)
+            for i, x in zip(at, arrays, strict=True):
+                full[i] = x
+            given, named = jax.tree_util.tree_unflatten(shape, full)
+            found, out = jax.tree_util.tree_flatten(native(self, *given, **named))
+            outs[:] = [out]
+            return found
+
+        value = _Value(run, (), True)
+        asked = _Asked(gradient, value, {})
+        arrays = [leaves[i] for i in at]
+        found = formula_p.bind(*arrays, call=Call(value, len(at), asked, asked.push))
+        return jax.tree_util.tree_unflatten(outs[0], found)
+
+    return call
+
+
+@dataclass(frozen=True, eq=False)
+class _Value:
+    """How the native results are computed."""
+
+    bind: Bind
+    params: tuple[tuple[str, Any], ...]
+    several: bool
+
+    def __call__(self, *operands: Any) -> Sequence[Any]:
+        found = self.bind(*operands, **dict(self.params))
+        return found if self.several else [found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A formula asked about one call."""
+
+    gradient: NativeGradient
+    value: _Value
+    params: dict[str, Any]
+
+    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any], upstream: Sequence[Any]) -> Any:
+        formula = self.gradient.formula
+        real = [g for g, y in zip(upstream, outputs, strict=True) if jnp.issubdtype(y.dtype, jnp.inexact)]
+        call = self._call(inputs, outputs)
+        found = formula.cotangents(call, real[0] if len(real) == 1 else tuple(real), self.gradient.params)
+        for cotangent, x, name in zip(found, inputs, call.inputs.names, strict=True):
+            if cotangent is not None:
+                formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
+        return found
+
+    def push(self, inputs: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        formula = self.gradient.formula
+        found = formula.tangent(self._call(inputs, outputs), tuple(tangents), self.gradient.params)
+        given = iter(found if isinstance(found, tuple | list) else (found,))
+        return [next(given) if jnp.issubdtype(y.dtype, jnp.inexact) else jnp.zeros_like(y) for y in outputs]
+
+    def _call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> NativeCall:
+        names = ["operand"] if len(inputs) == 1 else [f"operand {i}" for i in range(len(inputs))]
+        return NativeCall(Values(inputs, names), Values(outputs), self.params, self._native(inputs))
+
+    def _native(self, inputs: Sequence[Any]) -> Callable[[Any], Any]:
+        def native(g: Any) -> Any:
+            at = [i for i, x in enumerate(inputs) if jnp.issubdtype(x.dtype, jnp.inexact)]
+
+            def run(*floats: Any) -> list[Any]:
+                full = list(inputs)
+                for i, x in zip(at, floats, strict=True):
+                    full[i] = x
+                return [y for y in self.value(*full) if jnp.issubdtype(y.dtype, jnp.inexact)]
+
+            _, pull = jax.vjp(run, *(inputs[i] for i in at))
+            found: list[Any] = [None] * len(inputs)
+            for i, cotangent in zip(at, pull(list(g) if isinstance(g, tuple) else [g]), strict=True):
+                found[i] = cotangent
+            return found[0] if len(found) == 1 else tuple(found)
+
+        return native

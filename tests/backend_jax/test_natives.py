@@ -1,0 +1,128 @@
+"""JAX's own primitives by name: values worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import surrogate
+
+V = jnp.array([-1.0, 2.0, 3.0])
+IMAGE = jnp.arange(16.0).reshape(1, 4, 4, 1)
+WEIGHTS = jnp.array([1.0, 10.0, 100.0])
+
+
+@surrogate.register_native("jax", "reduce_window_max", name="even_share")
+def even_share(call: Any, g: Any) -> Any:
+    """Every element of the window gets an equal share."""
+    _, rows, columns, _ = call.attributes["window_dimensions"]
+    return jnp.repeat(jnp.repeat(g, rows, 1), columns, 2) / (rows * columns)
+
+
+def pushed(call: Any, tangents: Any, *, factor: float = 1.0) -> Any:
+    return -factor * tangents[0]
+
+
+@surrogate.register_native("jax", "sqrt", name="reversed", jvp=pushed)
+def reversed_sqrt(call: Any, g: Any, *, factor: float = 1.0) -> Any:
+    return -factor * call.native(g)
+
+
+@surrogate.register_native("jax", "sort", name="same_place")
+def same_place(call: Any, g: Any) -> Any:
+    return g
+
+
+def pool(x: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+compiled = jax.jit(jax.grad(lambda x: pool(x).sum()))
+
+
+def equal(x: Any, y: Any) -> bool:
+    return np.array_equal(np.asarray(x), np.asarray(y))
+
+
+def test_max_pooling_in_every_mode_and_never_stale() -> None:
+    native, quarter = compiled(IMAGE), jnp.full_like(IMAGE, 0.25)
+    with surrogate.override("jax", {"reduce_window_max": "even_share"}) as o:
+        assert equal(jax.vjp(pool, IMAGE)[0], pool(IMAGE))
+        assert equal(compiled(IMAGE), quarter)
+        assert equal(jax.vmap(compiled)(IMAGE[None])[0], quarter)
+        assert equal(jax.grad(lambda x: jax.vmap(pool)(x[None]).sum())(IMAGE), quarter)
+        assert equal(jax.grad(lambda x: jax.checkpoint(pool)(x).sum())(IMAGE), quarter)
+    assert o.hits["reduce_window_max"] >= 3
+    assert equal(compiled(IMAGE), native)
+
+
+def test_other_names_of_it_and_what_jax_makes_of_it_for_itself() -> None:
+    upside_down = V[::-1]
+
+    def ordered(sort: Any) -> Any:
+        return jax.grad(lambda x: (sort(x) * WEIGHTS).sum())(upside_down)
+
+    with surrogate.override("jax", {"sort": "same_place"}) as o:
+        for sort in (jnp.sort, lax.sort, jax.jit(jnp.sort)):
+            assert equal(ordered(sort), WEIGHTS)
+        assert equal(jax.grad(jnp.median)(V), jnp.array([0.0, 1.0, 0.0]))
+    assert o.hits["sort"] >= 2
+    native = jax.grad(jnp.linalg.norm)(V)
+    with surrogate.override("jax", {"sqrt": "reversed"}):
+        assert jax.grad(jnp.sqrt)(4.0) == jax.grad(lax.sqrt)(4.0) == -0.25
+        assert equal(jax.grad(jnp.linalg.norm)(V), native)
+
+
+def test_parameters_forward_mode_and_second_derivatives() -> None:
+    with surrogate.override("jax", {"sqrt": "reversed(factor=2)"}):
+        assert jax.jvp(jnp.sqrt, (4.0,), (1.0,))[1] == -2.0
+        # the derivative of -2 * 1/(2*sqrt(x)) by x, which call.native gives, is 1/(2*x**1.5)
+        assert jax.jacrev(jax.grad(jnp.sqrt))(4.0) == pytest.approx(0.0625, abs=1e-6)
+    with (
+        pytest.raises(surrogate.ForwardModeError, match="register it with jvp="),
+        surrogate.override("jax", {"sort": "same_place"}),
+    ):
+        jax.jvp(jnp.sort, (V,), (V,))
+
+
+def test_functions_with_a_derivative_rule_of_their_own() -> None:
+    @jax.custom_jvp
+    def clipped(x: Any) -> Any:
+        return jnp.clip(x, 0, 2)
+
+    clipped.defjvp(lambda primals, tangents: (clipped(*primals), tangents[0] * 7))
+    key = "custom_jvp_call:clipped"
+    with surrogate.override("jax", {key: lambda call, g: 3 * g}) as o:
+        assert equal(jax.jit(jax.grad(lambda x: clipped(x).sum()))(V), jnp.full(3, 3.0))
+    assert o.hits == {key: 1}
+    assert equal(jax.grad(lambda x: clipped(x).sum())(V), jnp.full(3, 7.0))
+
+
+def test_a_wrong_formula_is_named() -> None:
+    with (
+        pytest.raises(surrogate.FormulaError, match=r"gives operand a cotangent of shape \(\); it must have"),
+        surrogate.override("jax", {"sqrt": lambda call, g: g.sum()}),
+    ):
+        jax.grad(lambda x: jnp.sqrt(x).sum())(WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("srot", surrogate.UnknownOpError, "'sort'"),
+        ("sgin", surrogate.UnknownOpError, "did you mean 'sign'"),
+        ("scan", surrogate.UnsupportedOpError, "it runs other functions"),
+        ("is_finite", surrogate.UnsupportedOpError, "integers or booleans"),
+        ("jax.numpy.sort", surrogate.UnknownOpError, "it ends in 'sort'"),
+        ("jax.nn.softmax", surrogate.UnknownOpError, "it ends in 'exp'"),
+        ("jax.lax.reduce_window", surrogate.UnknownOpError, "'reduce_window_max'"),
+    ],
+)
+def test_names(key: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        surrogate.override("jax", {key: lambda call, g: g})
