@@ -124,6 +124,8 @@ class Store:
 
     def install(self, layer: Layer) -> None:
         """Put a layer on top of the process-wide stack."""
+        for formula in layer.formulas:
+            formula.refuse_changed()
         self._set_process(lambda layers: (*layers, layer))
 
     def uninstall(self, layer: Layer) -> None:
@@ -147,6 +149,8 @@ class Store:
     @untraced
     def push(self, layer: Layer, entry: Entry) -> None:
         """Put a layer on top of this context's stack, as this entry."""
+        for formula in layer.formulas:
+            formula.refuse_changed()
         before = self._local.get()
         base, entries = (None, ()) if before is None else (before.base, _alive(before.entries))
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from surrogate._errors import FormulaError
 from surrogate._fingerprint import fingerprint
 from surrogate._op import Op
 from surrogate._parameters import Parameter, read_parameters
+from surrogate._reads import changed, refuse_tensors, snapshot
 
 Function = Callable[..., Any]
 _unique: weakref.WeakKeyDictionary[Function, str] = weakref.WeakKeyDictionary()
@@ -35,6 +36,7 @@ class Formula:
         reads: the op's attributes that it takes, among its keyword-only arguments.
         interval: from its parameters to the bounds ``(lo, hi)`` of the closed interval on which it is 1,
             where it was registered as one that is 0 elsewhere.
+        outside: what it reads beside its arguments, as it was when it was read: name -> text.
         symmetric: whether, with ``upstream``, it applies a symmetric matrix to ``g``.
     """
 
@@ -47,6 +49,7 @@ class Formula:
     reads: tuple[str, ...] = ()
     interval: Callable[..., tuple[float, float]] | None = None
     symmetric: bool = False
+    outside: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:
@@ -76,7 +79,31 @@ class Formula:
         process: neither a gradient in memory nor anything on disk may be taken for it.
         """
         code = None if self.name is None else fingerprint(self.function)
-        return process_unique(self.function) if code is None else digest(repr((self.upstream, code)))
+        if code is None:
+            return process_unique(self.function) + (repr(self.outside) if self.outside else "")
+        return digest(repr((self.upstream, code)))
+
+    def refuse_changed(self) -> None:
+        """Refuse where a value that it reads is another now: compiled code would not follow.
+
+        Raises:
+            FormulaError: names the value, and says what to do.
+        """
+        if found := self.change():
+            raise FormulaError(f"{self.label} {found}")
+
+    def change(self) -> str | None:
+        """What to say where a value that it reads is another now; None where none is."""
+        found = changed(self.function, self.outside)
+        if found is None:
+            return None
+        name, was, now = found
+        given = getattr(self.function, "__name__", "function")
+        return (
+            f"reads {name!r}, which was {was} and is {now} now. Compiled code keeps the value it was traced "
+            f"with: make it a parameter, def {given}(xp, ..., *, {name}), and give a surrogate.Variable, "
+            f"surrogate.gradient({self.op.name!r}, {given}, {name}=variable)."
+        )
 
 
 def read_formula(
@@ -114,6 +141,8 @@ def read_formula(
             f"{label}: parameters are keyword-only; put * before {optional[0]!r}: def {wanted}."
         )
     names = [p.name for p in positional]
+    _refuse_names(op, names, label, f"def {wanted}, or def {with_g} with upstream=True")
+    refuse_tensors(function, label)
     if upstream is None:
         upstream = names[1:2] == ["g"]
     if not upstream and names[1:2] == ["g"]:
@@ -135,7 +164,56 @@ def read_formula(
         )
     reads = tuple(name for name in signature.parameters if name in op.attributes)
     parameters = read_parameters(function, label, without=reads)
-    return Formula(op, name, function, bool(upstream), takes, parameters, reads, interval, symmetric)
+    return Formula(
+        op, name, function, bool(upstream), takes, parameters, reads, interval, symmetric, snapshot(function)
+    )
+
+
+#: What other frameworks call an upstream gradient, and the context of a function.
+_FOREIGN = frozenset(
+    [
+        "ctx",
+        "context",
+        "dout",
+        "douts",
+        "dy",
+        "dys",
+        "dz",
+        "grad",
+        "grad_in",
+        "grad_input",
+        "grad_inputs",
+        "grad_out",
+        "grad_output",
+        "grad_outputs",
+        "gradient",
+        "gradients",
+        "grads",
+        "op",
+        "out_grad",
+        "output_grad",
+        "self",
+        "upstream",
+    ]
+)
+
+
+def _refuse_names(op: Op, names: list[str], label: str, wanted: str) -> None:
+    """Refuse the form of another framework's gradient functions, ``(ctx, grad_output)``: a wrong number else.
+
+    Raises:
+        FormulaError: the first argument is not ``xp``, or another is no input of the op by its name.
+    """
+    if names and names[0] not in ("xp", "_xp", "_"):
+        raise FormulaError(f"{label} takes ({', '.join(names)}); the first argument is xp: write {wanted}.")
+    inputs = names[2:] if names[1:2] == ["g"] else names[1:]
+    for position, name in enumerate(inputs):
+        misplaced = name in op.inputs and op.inputs.index(name) != position
+        if misplaced or ((name in _FOREIGN or name == "g") and name not in op.inputs):
+            raise FormulaError(
+                f"{label} takes ({', '.join(names)}), where {name!r} would be given the op's input "
+                f"{op.inputs[min(position, op.arity - 1)]!r}: write {wanted}."
+            )
 
 
 def process_unique(function: Function) -> str:

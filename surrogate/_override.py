@@ -28,7 +28,7 @@ from surrogate._spec import NATIVE
 from surrogate._standing import caller, place_of, replaces, stands
 from surrogate._state import Entry, Layer
 from surrogate._untraced import untraced
-from surrogate._unused import warn_if_unmet, warn_if_unused
+from surrogate._unused import warn_if_changed, warn_if_unmet, warn_if_unused
 
 F = TypeVar("F", bound=Callable[..., Any])
 Rules = Mapping[str, Spec]
@@ -83,6 +83,7 @@ class Override:
 
     def _warn_if_unused(self, stacklevel: int, before: int = 0) -> None:
         """Warn if it has captured nothing since it had ``before`` hits, or names code that was never met."""
+        warn_if_changed(self._layer, stacklevel + 1)
         warn_if_unused(self._backend, self._layer, before, stacklevel + 1)
         warn_if_unmet(self._backend, self._layer, stacklevel + 1)
 

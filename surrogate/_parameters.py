@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import typing
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -26,20 +25,25 @@ from surrogate._variable import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Range:
-    """The numbers a parameter may take: above ``gt``, at least ``ge``, below ``lt``."""
+    """The numbers a parameter may take: above ``gt``, at least ``ge``, below ``lt``, at most ``le``.
+
+    As an annotation of a parameter, ``leak: Range(ge=0, lt=1) = 0.1``, or inside one,
+    ``Annotated[float, Range(ge=0)]``.
+    """
 
     gt: float = -math.inf
     ge: float = -math.inf
     lt: float = math.inf
+    le: float = math.inf
 
     def __contains__(self, value: float) -> bool:
-        return self.gt < value < self.lt and value >= self.ge
+        return bool(self.contains(value))
 
     def contains(self, values: Any) -> Any:
         """Which elements of an array it contains."""
-        return (self.gt < values) & (values < self.lt) & (values >= self.ge)
+        return (self.gt < values) & (values < self.lt) & (self.ge <= values) & (values <= self.le)
 
     def __str__(self) -> str:
         parts = []
@@ -49,6 +53,8 @@ class Range:
             parts.append(f"at least {self.ge:g}")
         if self.lt < math.inf:
             parts.append(f"below {self.lt:g}")
+        if self.le < math.inf:
+            parts.append(f"at most {self.le:g}")
         return " and ".join(parts) or "finite"
 
 
@@ -68,11 +74,13 @@ class Parameter:
         name: as in the formula's signature.
         default: its default value; None where the caller must give one.
         range: the values it accepts.
+        whole: whether it takes whole numbers only.
     """
 
     name: str
     default: float | None
     range: Range = _EVERYTHING
+    whole: bool = False
 
     def check_array(self, value: Any, owner: str) -> float | ParameterValue:
         """``value`` as a parameter's value: a number, an array, or a variable, checked from now on too.
@@ -91,6 +99,10 @@ class Parameter:
         return FixedArray(array + 0.0) if array.ndim else self.check(float(array), owner)
 
     def _check_elements(self, array: Any, owner: str) -> None:
+        if self.whole and (array % 1).any():
+            raise ParameterError(
+                f"{owner}: {self.name} takes whole numbers, not {first_bad(array, array % 1 != 0)}."
+            )
         bad = ~self.range.contains(array)
         if bad.any():
             raise ParameterError(f"{owner}: {self.name} must be {self.range}, not {first_bad(array, bad)}.")
@@ -109,6 +121,8 @@ class Parameter:
         wanted = self.range if math.isfinite(number) else _EVERYTHING
         if not math.isfinite(number) or number not in wanted:
             raise ParameterError(f"{owner}: {self.name} must be {wanted}, not {number:g}.")
+        if self.whole and number % 1:
+            raise ParameterError(f"{owner}: {self.name} takes whole numbers, not {number:g}.")
         return number + 0.0  # one identity for both zeros: -0.0 == 0.0, but their digests would differ
 
 
@@ -128,27 +142,46 @@ def read_parameters(
     ``without`` names the arguments that are no parameters: attributes of the op, given by each call.
 
     Raises:
-        FormulaError: a default is not a number.
+        FormulaError: a default is not a number, or an annotation cannot be read.
         ParameterError: a default lies outside the range its annotation declares.
     """
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # a hint may name what only a type checker sees; ranges are optional
-        hints = {}
     found: dict[str, Parameter] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not parameter.KEYWORD_ONLY or name in without:
             continue
-        extras = getattr(hints.get(name), "__metadata__", ())
-        span = next((extra for extra in extras if isinstance(extra, Range)), _EVERYTHING)
+        span, whole = _accepted(function, parameter, owner)
         default = parameter.default
         if default is _REQUIRED:
-            found[name] = Parameter(name, None, span)
+            found[name] = Parameter(name, None, span, whole)
             continue
         if isinstance(default, bool) or not isinstance(default, numbers.Real):
             raise FormulaError(f"{owner}: the default of {name!r} must be a number, not {default!r}.")
-        found[name] = Parameter(name, Parameter(name, None, span).check(default, owner), span)
+        checked = Parameter(name, None, span, whole).check(default, owner)
+        found[name] = Parameter(name, checked, span, whole)
     return found
+
+
+def _accepted(function: Callable[..., Any], parameter: inspect.Parameter, owner: str) -> tuple[Range, bool]:
+    """The range that an annotation says, and whether it is of whole numbers.
+
+    Raises:
+        FormulaError: the annotation cannot be read.
+    """
+    hint = parameter.annotation
+    if hint is inspect.Parameter.empty:
+        return _EVERYTHING, False
+    if isinstance(hint, str):  # from __future__ import annotations
+        inner = inspect.unwrap(function)
+        try:
+            hint = eval(hint, getattr(inner, "__globals__", {}), inspect.getclosurevars(inner).nonlocals)
+        except Exception as error:
+            raise FormulaError(
+                f"{owner}: the annotation of {parameter.name!r}, {hint!r}, cannot be read ({error}), so no "
+                "range would be checked. Import what it names where the formula is defined."
+            ) from error
+    extras = (hint, *getattr(hint, "__metadata__", ()))
+    span = next((extra for extra in extras if isinstance(extra, Range)), _EVERYTHING)
+    return span, hint is int or getattr(hint, "__origin__", None) is int
 
 
 def bind(

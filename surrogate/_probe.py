@@ -14,6 +14,7 @@ from surrogate._errors import FormulaError, SurrogateError
 from surrogate._live import Live, Values
 from surrogate._parameters import as_float
 from surrogate._partial import Kind, Partial, Window, as_window, is_number
+from surrogate._reads import foreign
 
 Evaluate = Callable[..., tuple[Any, ...]]
 
@@ -116,6 +117,13 @@ def _guarded(bound: Bound, evaluate: Callable[[], tuple[Any, ...]]) -> tuple[Any
     except SurrogateError:
         raise
     except Exception as error:
+        alias = foreign(getattr(bound.function, "func", bound.function))
+        if alias is not None:
+            raise FormulaError(
+                f"{bound.id} uses {alias} and fails on NumPy arrays: {type(error).__name__}: {error}. "
+                f"Use xp, the first argument, in place of {alias} (xp.tanh for {alias}.tanh): it has the "
+                "functions of the backend that asks."
+            ) from error
         raise FormulaError(
             f"{bound.id} fails on NumPy arrays: {type(error).__name__}: {error}. "
             "A formula is written over xp, the backend's namespace (xp.abs, xp.where, ...), "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from surrogate._gradient import Gradient, make
 from surrogate._inherit import Inherited, of_all_inputs
 from surrogate._op import Op
 from surrogate._preset import Preset
+from surrogate._reads import changed, snapshot
 from surrogate._spec import NATIVE, parse
 from surrogate._suggest import unknown
 
@@ -206,18 +207,26 @@ class Registry:
         inherited: dict[str, Preset] = {}
         for source, _ in known.inherits:
             for name, preset in self.presets(source).items():
-                inherited.setdefault(name, replace(preset, op=known.name))
+                inherited.setdefault(name, dataclasses.replace(preset, op=known.name))
         return inherited | self._presets[known.name]
 
     def _known(self, op: Op, name: str) -> Formula | None:
         """The formula of this name, the op's own or inherited."""
         if name in self._formulas[op.name]:
-            return self._formulas[op.name][name]
+            return self._as_it_is_now(self._formulas[op.name][name], name)
         for source, how in op.inherits:
             found = self._known(self.op(source), name)
             if found is not None:
                 return self._inherited.make(op, found, how)
         return None
+
+    def _as_it_is_now(self, known: Formula, name: str) -> Formula:
+        """A formula; another one, if a value that it reads beside its arguments has changed."""
+        if not known.outside or changed(known.function, known.outside) is None:
+            return known
+        found = dataclasses.replace(known, outside=snapshot(known.function))
+        self._formulas[known.op.name][name] = found
+        return found
 
     def has(self, formula: Formula) -> bool:
         """Whether this formula is what its name means now."""
@@ -227,9 +236,9 @@ class Registry:
     def anonymous(self, op: str, function: Function) -> Formula:
         """The formula of a function, which need not be registered."""
         known = self.op(op)
-        for formula in self._formulas[known.name].values():
+        for name, formula in self._formulas[known.name].items():
             if formula.function is function:
-                return formula
+                return self._as_it_is_now(formula, name)
         return of_all_inputs(known, read_formula(known, function, name=None, upstream=None))
 
     # -- specs -------------------------------------------------------------------------------
@@ -276,7 +285,8 @@ class Registry:
         found = make(*self._parsed(op, spec))
         if len(self._specs) >= _REMEMBERED:  # a sweep over slopes must not grow for ever
             self._specs.clear()
-        self._specs[op.name, spec] = found
+        if not found.formula.outside:  # else it may be another gradient the next time
+            self._specs[op.name, spec] = found
         return found
 
     def _parsed(self, op: Op, spec: str) -> tuple[Formula, dict[str, Any]]:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from surrogate._captures import Captured, Captures
 from surrogate._gradient import Gradient
@@ -33,6 +33,7 @@ class Layer:
 
     Attributes:
         hits: op -> how often it was captured.
+        formulas: those of its gradients that read more than their arguments.
         declined: op -> code that called it and is not among the places.
         shadowed: op -> the layer that was put over this one, and its hits then.
         where: ``file:line`` of the call that made it.
@@ -40,7 +41,19 @@ class Layer:
         told: places of which a warning was given that no code was met there.
     """
 
-    __slots__ = ("_sites", "declined", "hits", "key", "places", "rules", "shadowed", "told", "trace", "where")
+    __slots__ = (
+        "_sites",
+        "declined",
+        "formulas",
+        "hits",
+        "key",
+        "places",
+        "rules",
+        "shadowed",
+        "told",
+        "trace",
+        "where",
+    )
 
     def __init__(
         self, rules: Mapping[str, Gradient | None], places: Places | None = None, trace: bool = False
@@ -48,6 +61,8 @@ class Layer:
         self.rules = rules
         self.places = places
         self.trace = trace
+        found = (getattr(gradient, "formula", None) for gradient in rules.values())
+        self.formulas: tuple[Any, ...] = tuple(one for one in found if getattr(one, "outside", None))
         self.hits = {op: 0 for op, gradient in rules.items() if gradient is not None}
         self.declined: dict[str, str] = {}
         self.told: set[str] = set()

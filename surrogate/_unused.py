@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from surrogate._backend import Backend
-from surrogate._errors import NothingCapturedWarning, UnmetPlaceWarning
+from surrogate._errors import NothingCapturedWarning, SurrogateWarning, UnmetPlaceWarning
 from surrogate._places import is_part_of
 from surrogate._state import Layer
 
@@ -77,3 +77,10 @@ def _met(name: str, met: set[str]) -> str:
     near = difflib.get_close_matches(name, parts, n=1, cutoff=0.6)
     hint = f": did you mean {near[0]!r}?" if near else "."
     return f"{hint} These ops were called in {', '.join(sorted(met - {''})[:8])}."
+
+
+def warn_if_changed(layer: Layer, stacklevel: int) -> None:
+    """Warn if a value that a formula reads beside its arguments changed while it was in force."""
+    for formula in layer.formulas:
+        if found := formula.change():
+            warnings.warn(f"{formula.label} {found}", SurrogateWarning, stacklevel=stacklevel + 1)

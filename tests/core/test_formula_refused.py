@@ -42,7 +42,7 @@ REFUSED = {
     "window in a window": (lambda xp, x: surrogate.window(x > 0, surrogate.window(x > 1)), "select with"),
     "mask in a window": (lambda xp, x: surrogate.window(x > 0, x > 1), "float array"),
     "nothing": (lambda xp, x: None, r"returns None \(NoneType\); a derivative is"),
-    "its namespace": (lambda x: x, r"\(module\); a derivative is"),
+    "its namespace": (lambda xp: xp, r"\(module\); a derivative is"),
     "huge": (lambda xp, x: HUGE, "inf as a constant"),
     "huge and negative": (lambda xp, x: surrogate.window(x > 0, -HUGE), "-inf as a constant"),
 }
