@@ -40,6 +40,10 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> AbstractContextMana
             function takes ``(op, *upstream)`` with ``op.inputs``, ``op.outputs`` and ``op.get_attr`` and
             returns a tensor (or None) for each input.
 
+    Warns:
+        NothingCapturedWarning: when a block ends in which no op of these types got its gradient; says which
+            ops did run. Not where a compiled function of before may carry the gradients.
+
     Raises:
         UnknownOpError: TensorFlow has no such op type; says which is meant.
         UnknownGradientError: nothing is registered under such a name.

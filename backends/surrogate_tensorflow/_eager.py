@@ -9,6 +9,7 @@ import surrogate
 from surrogate_tensorflow import _graph, _hooks, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._discrete import CONSUMERS
+from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._ops import DISCRETE_TYPES, OP_TYPES, op_of
 from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
@@ -29,6 +30,8 @@ def make_fast_path(backend: TensorFlowBackend) -> Any:
     no_tape, watched, scope = _hooks.tape_is_empty.native, _types.watched, backend.scope
 
     def fast_path(context: Any, op_type: str, name: Any, *args: Any) -> Any:
+        if blocks:
+            ran(op_type)
         if op_type in watched:
             if not no_tape():
                 if _decides(backend, op_type):

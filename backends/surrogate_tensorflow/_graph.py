@@ -16,6 +16,7 @@ from surrogate_tensorflow import _called, _hooks, _names, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._consumers import EXPRESSIONS
 from surrogate_tensorflow._cuts import TYPES as CUTS
+from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._ops import CARRIER, DISCRETE_TYPES, OP_TYPES
 from surrogate_tensorflow._origins import there_are_any
 from surrogate_tensorflow._recording import record
@@ -36,6 +37,8 @@ def make_apply_op(backend: TensorFlowBackend) -> Any:
 
     def apply_op(op_type: str, /, name: Any = None, **keywords: Any) -> Any:
         result = native(op_type, name=name, **keywords)
+        if blocks:
+            ran(op_type)
         if op_type in watched:
             _mark_new(backend, op_type, result[2], keywords)
         if not (op_type in EXPRESSIONS or op_type in CUTS) or not there_are_any() or not no_tape():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
-from surrogate_tensorflow import _hooks, _types
+from surrogate_tensorflow import _hooks, _met, _types
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._scope import Situation
@@ -89,8 +89,10 @@ def named(here: Situation, op_type: str) -> str | None:
 
 
 def count(here: Situation, op_type: str, *, kept: bool) -> None:
-    """Count a capture, if it is a rule of the core's that was obeyed."""
-    if op_type not in here.types and op_type in here.state.rules:
+    """Count a capture, of a rule of the core's or of ``gradient_override_map``."""
+    if op_type in here.types:
+        _met.captured(op_type, here.types[op_type], kept=kept)
+    elif op_type in here.state.rules:
         here.state.captured(op_type, kept=kept)
 
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _hooks, _types
+from surrogate_tensorflow._met import Block, blocks
 from surrogate_tensorflow._ops import OP_TYPES
 from surrogate_tensorflow._scope import Scope
 
@@ -24,8 +25,14 @@ def override_map(scope: Scope, op_type_map: Mapping[str, str]) -> Iterator[None]
         _check_op_type(op_type)
         _check_registered(name)
     _types.watched.update(op_type_map)
-    with scope.types_in_force(MappingProxyType({**scope.here().types, **op_type_map})):
-        yield
+    block = Block(op_type_map)
+    try:
+        blocks.append(block)
+        with scope.types_in_force(MappingProxyType({**scope.here().types, **op_type_map})):
+            yield
+    finally:
+        blocks.remove(block)
+    block.warn_if_unused(stacklevel=3)
 
 
 def _check_op_type(op_type: str) -> None:

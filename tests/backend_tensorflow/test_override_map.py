@@ -177,3 +177,44 @@ def test_the_map_of_a_graph_itself_still_wins(x):
         with tf.compat.v1.Session() as session:
             found = session.run(slopes)
     np.testing.assert_array_equal(found, [[2.0] * 4, [0.0, 1.0, 1.0, 0.0]])
+
+
+class TestABlockThatCapturesNothing:
+    """The commonest mistake of TensorFlow 1: the op type is another than one thinks."""
+
+    def run(self, op_type, f, x, *, graph=False):
+        with gradient_override_map({op_type: "Identity"}), tf.GradientTape() as tape:
+            tape.watch(x)
+            y = (tf.function(f, autograph=False) if graph else f)(x)
+        return tape.gradient(y, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    @pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+    def test_names_what_did_run(self, x, graph):
+        with pytest.warns(
+            surrogate.NothingCapturedWarning, match=r"of Floor captured nothing: .*Round.* did"
+        ):
+            self.run("Floor", tf.round, x, graph=graph)
+
+    @pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+    def test_says_what_continues_a_comparison(self, x, graph):
+        with pytest.warns(surrogate.NothingCapturedWarning, match=r"Greater ran, .* ops are 'greater'"):
+            self.run("Greater", lambda x: tf.cast(x > 0, x.dtype) + x, x, graph=graph)
+
+    def test_is_told_at_the_line_of_the_block(self, x):
+        with pytest.warns(surrogate.NothingCapturedWarning) as told:
+            self.run("Floor", tf.round, x)
+        assert told[0].filename == __file__
+
+    @pytest.mark.filterwarnings("error")
+    def test_is_not_meant_where_a_compiled_function_carries_the_gradient(self, x):
+        f = tf.function(tf.math.ceil, autograph=False)
+        for _ in range(2):
+            with gradient_override_map({"Ceil": "Identity"}), tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            assert tape.gradient(y, x).numpy().tolist() == [1.0] * 4
+
+    @pytest.mark.filterwarnings("error")
+    def test_an_exception_is_not_hidden(self, x):
+        with pytest.raises(ZeroDivisionError), gradient_override_map({"Floor": "Identity"}):
+            raise ZeroDivisionError
