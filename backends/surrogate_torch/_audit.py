@@ -28,12 +28,20 @@ class Audited:
 
     Args:
         native: a context in which no override is in force, for questions to ops.
+        light: hold no tensor that the program would let go.
     """
 
     def __init__(
-        self, fn: Function, args: Sequence[Any], loss: Function | None, wrt: Any, native: Callable[[], Any]
+        self,
+        fn: Function,
+        args: Sequence[Any],
+        loss: Function | None,
+        wrt: Any,
+        native: Callable[[], Any],
+        *,
+        light: bool = False,
     ) -> None:
-        self.fn, self.args, self.loss, self._native = fn, args, loss, native
+        self.fn, self.args, self.loss, self._native, self._light = fn, args, loss, native, light
         self.modules = modules_in_sight(fn, args)
         self.sources = sources(fn, args, wrt, self.modules)
         self._names = {
@@ -65,13 +73,13 @@ class Audited:
             recorder, out = self._forward(untouched, None)
             trace = begun(recorder, self.sources, out)
             with _Failing(lambda: trace):
-                judged(trace, recorder, out, self.sources, self._native)
+                judged(trace, recorder, out, self.sources, self._native, again=False)
             came_back(trace, _number(out), again)
             untracked(trace, changed)
             return trace
 
     def _forward(self, untouched: Untouched, nudge: Nudge | None) -> tuple[Recorder, Tensor]:
-        recorder = Recorder(nudge, untouched.keep, self._names)
+        recorder = Recorder(nudge, untouched.keep, self._names, light=self._light)
         with (
             _Failing(lambda: begun(recorder, self.sources, None)),
             recording(recorder),
@@ -123,12 +131,11 @@ def scalar(out: Any) -> Tensor:
 
 def begun(recorder: Recorder, named: dict[str, Tensor], out: Tensor | None) -> Trace:
     """A trace of what was recorded, without what a backward pass tells."""
-    loss = None if out is None else recorder.used(out)
-    for vid, x in recorder.held.items():
-        recorder.state.setdefault(vid, (x.requires_grad, x.grad_fn))
+    loss = None if out is None else recorder.tensors.used(out)
+    recorder.tensors.settle()
     for call in recorder.calls:
-        call.live_out = [recorder.state[vid][0] for vid in call.outs]
-    return Trace("torch", recorder.calls, recorder.values, _ids(recorder, named), loss)
+        call.live_out = [recorder.tensors.state[vid][0] for vid in call.outs]
+    return Trace("torch", recorder.calls, recorder.tensors.known, _ids(recorder, named), loss)
 
 
 def _ids(recorder: Recorder, named: dict[str, Tensor]) -> dict[int, str]:
@@ -137,28 +144,38 @@ def _ids(recorder: Recorder, named: dict[str, Tensor]) -> dict[int, str]:
     A parameter that is written to has several: it was initialised before, or is updated after it was used.
     The source is the first one that something live is made of.
     """
-    made = {vid for vid, (_, node) in recorder.state.items() if node is not None}
+    made = {vid for vid, (_, node) in recorder.tensors.state.items() if node is not None}
     used = {i for call in recorder.calls if not made.isdisjoint(call.outs) for i in call.ins}
     names = {id(x): name for name, x in named.items()}
     found: dict[str, int] = {}
-    for vid, x in recorder.held.items():
+    for vid, x in recorder.tensors.held.items():
         name = names.get(id(x))
-        if name is not None and recorder.state[vid] == (True, None) and found.get(name) not in used:
+        if name is not None and recorder.tensors.state[vid] == (True, None) and found.get(name) not in used:
             found[name] = vid
     return {found.get(name, -1 - number): name for number, name in enumerate(named)}
 
 
 def judged(
-    trace: Trace, recorder: Recorder, out: Tensor, named: dict[str, Tensor], native: Callable[[], Any]
+    trace: Trace,
+    recorder: Recorder,
+    out: Tensor,
+    named: dict[str, Tensor],
+    native: Callable[[], Any],
+    *,
+    again: bool,
 ) -> None:
-    """Add what the ops' own derivatives and a backward pass tell."""
+    """Add what the ops' own derivatives and a backward pass tell.
+
+    Args:
+        again: whether the program itself will go backwards later.
+    """
     _ask(trace, recorder, native)
     hooks = _listening(trace, recorder)
     gradients: Sequence[Tensor | None] = [None] * len(named)
     try:
         if out.requires_grad and not out.is_leaf:
             gradients = torch.autograd.grad(
-                out, list(named.values()), torch.ones_like(out), allow_unused=True, retain_graph=True
+                out, list(named.values()), torch.ones_like(out), allow_unused=True, retain_graph=again
             )
     except (RuntimeError, NotImplementedError):
         if not any(call.raises for call in trace.calls):  # else the op that raises is the finding
@@ -187,7 +204,7 @@ def _ask(trace: Trace, recorder: Recorder, native: Callable[[], Any]) -> None:
 
 def _rule(recorder: Recorder, call: Call) -> str | None:
     """Id of the gradient that an override gave this call: its node carries it."""
-    node: Any = recorder.state[call.outs[0]][1] if call.outs else None
+    node: Any = recorder.tensors.state[call.outs[0]][1] if call.outs else None
     ours = issubclass(getattr(type(node), "_forward_cls", type(node)), Node)
     return str(node.rule.id) if ours else None
 
@@ -197,7 +214,7 @@ def _listening(trace: Trace, recorder: Recorder) -> list[Any]:
     hooks, seen = [], set[int]()
     for call in trace.calls:
         for vid in call.outs:
-            node = recorder.state[vid][1]
+            node = recorder.tensors.state[vid][1]
             if node is not None and vid not in seen:
                 seen.add(vid)
                 hooks.append(node.register_hook(functools.partial(_arrived, call)))

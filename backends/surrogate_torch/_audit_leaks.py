@@ -51,10 +51,10 @@ class Leaks(TorchFunctionMode):
 
     def _leaf(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         recorder, x = self._recorder, args[0]
-        before = recorder.used(x)
+        before = recorder.tensors.used(x)
         out = func(*args, **kwargs)
-        after = recorder.vid(x, new=True)
-        recorder.state[after] = False, None
+        after = recorder.tensors.id_of(x, new=True)
+        recorder.tensors.state[after] = False, None
         call = Call("requires_grad", name, user_place(OWN), [before], [after], [False], why=_BY_HAND)
         recorder.calls.append(call)
         return out
@@ -62,13 +62,13 @@ class Leaks(TorchFunctionMode):
     def _data(self, func: Any, args: Any) -> Any:
         """``x.data``: the value without its history, in the same memory."""
         recorder = self._recorder
-        before = recorder.used(args[0])
+        before = recorder.tensors.used(args[0])
         recorder.paused += 1
         try:
             out = func(*args)
         finally:
             recorder.paused -= 1
-        after = recorder.vid(out, new=True)
+        after = recorder.tensors.id_of(out, new=True)
         recorder.measure(after, out)
         call = Call("detach", "data", user_place(OWN), [before], [after], [False], why="detach")
         recorder.calls.append(call)
@@ -106,12 +106,13 @@ def functions_as_one_op(recorder: Recorder) -> Iterator[None]:
             function, _preserve, *rest = args
             return function(*rest)
         number = len(recorder.calls)
-        ins: list[int | None] = [recorder.used(x) for x in _tensors((args, kwargs))]
+        ins: list[int | None] = [recorder.tensors.used(x) for x in _tensors((args, kwargs))]
         out = real.__func__(cls, *args, **kwargs)
         del recorder.calls[number:]
-        outs = [recorder.vid(x, new=True) for x in _tensors(out)]
-        for vid in outs:
-            recorder.measure(vid, recorder.held[vid])
+        results = _tensors(out)
+        outs = [recorder.tensors.id_of(x, new=True) for x in results]
+        for vid, x in zip(outs, results, strict=True):
+            recorder.measure(vid, x)
         name = f"autograd.Function {cls.__name__}"
         recorder.calls.append(Call(cls.__name__, name, user_place(OWN), ins, outs, [True] * len(outs)))
         return out

@@ -98,16 +98,17 @@ class _Asked(NamedTuple):
 
     def _drawn(self, draw: Draw, generator: torch.Generator) -> list[Any]:
         """The arguments with other numbers in them."""
-        new = [x.clone() if isinstance(x, torch.Tensor) else x for x in self.flat]
+        new = list(self.flat)
         for k in self.tensors:
             x = self.flat[k]
             if k in self.floats:
                 y = _numbers(draw, x.shape, generator)
-                new[k] = y.to(x.device, x.dtype).requires_grad_(True)
+                device = "cpu" if x.is_meta else x.device  # of a light recording
+                new[k] = y.to(device, x.dtype).requires_grad_(True)
             elif draw is None and x.dtype == torch.bool:
                 new[k] = torch.arange(_POINTS, device=x.device) % 2 == 0
-            elif draw is None:
-                new[k] = x.reshape(-1)[:1].expand(_POINTS).clone()
+            else:
+                new[k] = x.clone() if draw is not None else x.reshape(-1)[:1].expand(_POINTS).clone()
         return new
 
     def _alive(self, new: list[Any], generator: torch.Generator) -> set[int]:

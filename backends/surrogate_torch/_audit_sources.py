@@ -80,12 +80,17 @@ def sources(
     return found
 
 
+def trained(module: torch.nn.Module) -> dict[str, Tensor]:
+    """The parameters of a module that require a gradient, by the names that they have uncompiled."""
+    named = module.named_parameters()
+    return {name.replace("_orig_mod.", ""): p for name, p in named if p.requires_grad}
+
+
 def _default(args: Sequence[Any], modules: Mapping[str, torch.nn.Module]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for prefix, module in modules.items():
-        for name, parameter in module.named_parameters():
-            if parameter.requires_grad:
-                found[f"{prefix}.{name}" if prefix and len(modules) > 1 else name] = parameter
+        for name, parameter in trained(module).items():
+            found[f"{prefix}.{name}" if prefix and len(modules) > 1 else name] = parameter
     for k, arg in enumerate(args):
         leaves = [
             x for x in tree_flatten(arg)[0] if isinstance(x, torch.Tensor) and x.requires_grad and x.is_leaf
@@ -98,7 +103,7 @@ def _default(args: Sequence[Any], modules: Mapping[str, torch.nn.Module]) -> dic
 
 def _named(wrt: Any, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if isinstance(wrt, torch.nn.Module):
-        return {name: p for name, p in wrt.named_parameters() if p.requires_grad}
+        return trained(wrt)
     if isinstance(wrt, Mapping):
         return dict(wrt)
     given = [wrt] if isinstance(wrt, torch.Tensor) else list(wrt)

@@ -14,6 +14,7 @@ import torch
 from surrogate.auditing import Trace
 from surrogate_torch._audit import begun, judged, recording
 from surrogate_torch._audit_recorder import Recorder
+from surrogate_torch._audit_sources import trained
 
 Tensor = Any
 
@@ -101,7 +102,7 @@ class _Watch:
         named = _sources(self._recorder, inputs, names)
         with torch.random.fork_rng(devices=[]):
             trace = begun(self._recorder, named, out)
-            judged(trace, self._recorder, out, named, self._native)
+            judged(trace, self._recorder, out, named, self._native, again=True)
         self._caught(trace)
 
     def _forget(self) -> None:
@@ -135,10 +136,10 @@ def _sources(recorder: Recorder, inputs: list[Tensor] | None, names: dict[int, s
     if inputs is not None:
         known = {id(p): name for name, p in parameters.items()}
         return {known.get(id(x), f"input{k}"): x for k, x in enumerate(inputs)}
-    used = {id(x) for x in recorder.held.values()}
+    used = {id(x) for x in recorder.tensors.held.values()}
     if any(id(p) in used for p in parameters.values()):
         return parameters
-    leaves = {id(x): x for x in recorder.held.values() if x.requires_grad and x.is_leaf}
+    leaves = {id(x): x for x in recorder.tensors.held.values() if x.requires_grad and x.is_leaf}
     return {names.get(k, f"leaf{n}"): x for n, (k, x) in enumerate(leaves.items())}
 
 
@@ -151,8 +152,8 @@ def _parameters(names: dict[int, str]) -> dict[str, Tensor]:
     seen: set[int] = set()
     for number, module in enumerate(roots):
         prefix = f"{names.get(id(module), f'{type(module).__name__}{number}')}." if len(roots) > 1 else ""
-        for name, parameter in module.named_parameters():
-            if parameter.requires_grad and id(parameter) not in seen:
+        for name, parameter in trained(module).items():
+            if id(parameter) not in seen:
                 seen.add(id(parameter))
                 found[prefix + name] = parameter
     return found

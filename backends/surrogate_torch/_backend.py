@@ -90,7 +90,7 @@ class TorchBackend(Backend):
         """Run a program for the audit, eagerly. ``argnums`` says nothing here: tensors require a gradient."""
         from surrogate_torch._audit import Audited  # only a program that is audited pays for it
 
-        return Audited(fn, args, loss, wrt, lambda: self.exactly(None)).trace()
+        return Audited(fn, args, loss, wrt, lambda: self.exactly(None), light=light).trace()
 
     def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
         """Record what runs in the block until it asks for a gradient."""

@@ -567,3 +567,28 @@ def test_an_audit_under_an_override_sees_its_gradient():
 def test_a_straight_through_by_hand_is_not_changed_by_an_override_and_not_named():
     with surrogate.override("torch", {"round": "identity"}):
         assert surrogate.audit("torch", straight_through, leaf()).ok()
+
+
+# -- keeping little ----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize("program", [*STEPS, *WAYS, *SOUND], ids=lambda p: p.__name__)
+def test_a_light_recording_says_the_same(program):
+    reports = []
+    for keep in ("all", "light"):
+        torch.manual_seed(0)
+        reports.append(surrogate.audit("torch", program, leaf(), keep=keep))
+    assert reports[0] == reports[1]
+
+
+def test_a_light_recording_holds_no_activation():
+    from surrogate_torch._audit_recorder import Recorder
+
+    with Recorder(light=True) as recorder, torch.no_grad():
+        x = torch.ones(1000)
+        for _ in range(40):
+            x = x * 2 + 1
+    assert len(recorder.calls) > 80
+    assert len(recorder.tensors.held) < 10
+    assert set(recorder.tensors.state) | set(recorder.tensors.held) == set(recorder.tensors.known)
