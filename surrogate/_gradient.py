@@ -24,6 +24,7 @@ from surrogate._variable import FixedArray, ParameterValue
 from surrogate._whole import BoundariesRule, OneHotRule
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Gradient] = weakref.WeakValueDictionary()
+_owners: weakref.WeakKeyDictionary[Rule, weakref.ref[Gradient]] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()  # reentrant: a formula, or collecting garbage, may run anything inside
 
 
@@ -193,11 +194,25 @@ def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
         symmetric=formula.symmetric,
         live=MappingProxyType(live),
     )
-    if gradient.op.boundaries:
-        return BoundariesRule(bound)
-    if gradient.op.one_hot:
-        return OneHotRule(bound)
-    return UpstreamRule(bound) if formula.upstream else ElementwiseRule(bound)
+    rule = _kind_of(bound)(bound)
+    _owners[rule] = weakref.ref(gradient)
+    return rule
+
+
+def _kind_of(bound: Bound) -> Callable[[Bound], Rule]:
+    if bound.op.boundaries:
+        return BoundariesRule
+    if bound.op.one_hot:
+        return OneHotRule
+    return UpstreamRule if bound.upstream else ElementwiseRule
+
+
+def owner(rule: Rule) -> Gradient:
+    """The gradient that a rule was made of, for ``rule.gradient`` of 0.1."""
+    found = _owners[rule]() if rule in _owners else None
+    if found is None:
+        raise AttributeError(f"{rule!r} was not made of a gradient: it has no attribute 'gradient'.")
+    return found
 
 
 def _public(value: Any) -> Any:

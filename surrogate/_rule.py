@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surrogate._partial import Kind
+
+if TYPE_CHECKING:
+    from surrogate._gradient import Gradient
 
 Array = Any
 Needs = Sequence[bool] | None
@@ -57,6 +61,21 @@ class Rule(abc.ABC):
         """Whether it depends on the upstream gradient; then there is no forward mode."""
         return not self.forward_mode
 
+    @property
+    def decimals(self) -> int:
+        """The form of 0.1 of ``attributes.get("decimals", 0)``; deprecated."""
+        _deprecated("rule.decimals", 'rule.attributes.get("decimals", 0)')
+        found: int = self.attributes.get("decimals", 0)
+        return found
+
+    @property
+    def gradient(self) -> Gradient:
+        """The gradient that the rule was made of, as in 0.1; deprecated."""
+        _deprecated("rule.gradient", "rule.id, rule.digest, rule.attributes")
+        from surrogate._gradient import owner  # only for this: a rule knows no gradient
+
+        return owner(self)
+
     def __repr__(self) -> str:
         given = "".join(f", {name}={value!r}" for name, value in self.attributes.items())
         return f"Rule({self.id!r}{given})"
@@ -93,3 +112,7 @@ class Rule(abc.ABC):
 
     def _wanted(self, needs: Needs) -> tuple[bool, ...]:
         return (True,) * self.arity if needs is None else tuple(needs)
+
+
+def _deprecated(old: str, new: str) -> None:
+    warnings.warn(f"{old} is deprecated since 0.2: use {new}.", DeprecationWarning, stacklevel=3)

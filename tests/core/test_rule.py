@@ -242,3 +242,13 @@ def test_rules_are_values():
     assert found.at(decimals=0) is found.rule
     assert len({found.at(decimals=2), found.at(decimals=2), found.rule}) == 2
     assert found.at(decimals=2).digest != found.rule.digest
+
+
+def test_what_a_rule_said_in_0_1_still_works_with_a_warning():
+    gradient = surrogate.gradient("round", "sine")
+    with pytest.warns(DeprecationWarning, match=r"use rule\.id"):
+        assert gradient.rule.gradient is gradient
+    with pytest.warns(DeprecationWarning, match=r"use rule\.attributes"):
+        assert gradient.at(decimals=2).decimals == 2
+    with pytest.warns(DeprecationWarning, match="decimals"):
+        assert gradient.rule.decimals == 0
