@@ -7,6 +7,7 @@ Gradient('sign:hardtanh(width=2.0)')
 
 from __future__ import annotations
 
+from os import environ as _environ
 from typing import Any
 
 from surrogate import reference as reference
@@ -107,3 +108,9 @@ def __getattr__(name: str) -> Any:
 
         return import_module(f"surrogate.{name}")
     raise AttributeError(f"module 'surrogate' has no attribute {name!r}")
+
+
+if _environ.get("SURROGATE_RULES"):
+    from surrogate import _environment
+
+    _environment.obey()

@@ -12,6 +12,7 @@ from surrogate.cli.demo import demo
 from surrogate.cli.doctor import doctor
 from surrogate.cli.list import list_
 from surrogate.cli.plot import plot
+from surrogate.cli.run import run
 from surrogate.cli.show import show
 
 __all__ = ["cli"]
@@ -23,5 +24,5 @@ def cli() -> None:
     """Surrogate gradients by name, for unmodified TensorFlow, PyTorch, JAX and autograd code."""
 
 
-for command in (demo, list_, show, plot, audit, doctor, check):
+for command in (demo, list_, show, plot, audit, run, doctor, check):
     cli.add_command(command)

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 
 import surrogate
+from surrogate._arrival import when_imported
 from surrogate._plugins import backends, load_backend
 from surrogate._suggest import unknown
 from surrogate.auditing import KINDS, SEVERITIES, Report, Trace, report_of
 from surrogate.cli._console import print_json, progress, results
-from surrogate.cli._script import run_script, when_imported
+from surrogate.cli._script import run_script
 
 #: No gradient was asked for.
 _NOTHING = 3
