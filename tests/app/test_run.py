@@ -122,8 +122,7 @@ def test_without_the_hook_the_first_import_of_the_library_reads_it(script, tmp_p
 
 def test_the_hook_lets_another_sitecustomize_run(tmp_path, script):
     (tmp_path / "sitecustomize.py").write_text("print('theirs')\n")
-    printed = surrogate_run(
-        "--print-env", "-r", "round=identity", env={"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
-    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    printed = surrogate_run("--print-env", "-r", "round=identity", env={"PYTHONPATH": path})
     env = dict(word.split("=", 1) for word in shlex.split(printed.stdout.replace("theirs\n", ""))[1:])
     assert run(script, env=env).stdout == "theirs\n[] 3.0\n"
