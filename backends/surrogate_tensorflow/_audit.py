@@ -95,7 +95,8 @@ class Audited:
             recorder.put_back()
 
     def _sources(self, run: Run) -> list[Source]:
-        variables = named_variables(run.tape.watched_variables())
+        frozen = run.recorder.frozen
+        variables = named_variables(v for v in run.tape.watched_variables() if id(v) not in frozen)
         arguments = [Source(f"arg{k}", x) for k, x in enumerate(self._args) if float_arguments([x])]
         return variables or arguments if self._wrt is None else wanted(self._wrt, [*variables, *arguments])
 

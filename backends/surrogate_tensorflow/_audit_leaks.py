@@ -45,7 +45,11 @@ def recording(recorder: Recorder) -> Iterator[None]:
         _put(stack, _hooks.record_operation, _custom_gradients(recorder))
         _put(stack, _hooks.numpy_function, _numpy_functions(recorder))
         for method, name in _LEAVES.items():
-            _put_method(stack, method, _leaving(recorder, name))
+            owner = _class_with(_hooks.eager_tensor.native, method)
+            _put_in(stack, owner, method, _leaving(recorder, name))
+        if "keras" in sys.modules:
+            owner = _class_with(sys.modules["keras"].Variable, "value")
+            _put_in(stack, owner, "value", _keras_variables(recorder))
         yield
 
 
@@ -56,11 +60,30 @@ def _put(stack: ExitStack, hook: _hooks.Hook, make: Callable[[Any], Any]) -> Non
     hook.replace(make(now))
 
 
-def _put_method(stack: ExitStack, name: str, make: Callable[[Any], Any]) -> None:
-    owner = next(c for c in _hooks.eager_tensor.native.__mro__ if name in vars(c))
+def _put_in(stack: ExitStack, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     now = vars(owner)[name]
     stack.callback(setattr, owner, name, now)
     setattr(owner, name, make(now))
+
+
+def _class_with(kind: type, name: str) -> type:
+    """The class that an attribute of instances is defined in."""
+    return next(c for c in kind.__mro__ if name in vars(c))
+
+
+def _keras_variables(recorder: Recorder) -> Callable[[Any], Any]:
+    """Keras freezes its own variables, not those of TensorFlow in them: a tape watches them all the same."""
+
+    def make(real: Any) -> Any:
+        def value(variable: Any) -> Any:
+            found = real.fget(variable)
+            if not variable.trainable:
+                recorder.frozen.add(id(found))
+            return found
+
+        return property(value, doc=real.__doc__)
+
+    return make
 
 
 def _refuse(_: Any) -> Any:

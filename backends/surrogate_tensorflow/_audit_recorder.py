@@ -59,6 +59,7 @@ class Recorder:
         pullbacks: number of the call -> the backward function of a custom gradient.
         escapes: calls by which a value left.
         before: resource handles and the values that their variables had before they were first written.
+        frozen: Python ids of the variables in Keras variables that are not trainable.
         random: whether an op ran that draws random numbers from a state of the process.
         paused: above zero while nothing is to be recorded.
     """
@@ -71,6 +72,7 @@ class Recorder:
         self.pullbacks: dict[int, Any] = {}
         self.escapes: list[Call] = []
         self.before: dict[int, tuple[Tensor, Tensor]] = {}
+        self.frozen: set[int] = set()
         self.random = False
         self.paused = 0
         self._nudge = nudge
