@@ -74,7 +74,7 @@ def _joined(graph: Graph, user: Call, position: int, i: int, starts: list[int], 
     meets = user.name in ("sub", "rsub") or (deliberate and user.name in LINEAR | ADDITIVE)
     if meets and any(graph.companions(starts, j) for j in others):
         return Fate.COMPANION
-    if user.name in LINEAR and any(_less_detached(graph, i, j) for j in others):
+    if user.name in LINEAR and any(_less_detached(graph, i, j) or _later(graph, user, j) for j in others):
         return Fate.COMPANION
     if deliberate and user.name in ADDITIVE:
         return Fate.FACTOR  # a constant, and meant as one
@@ -102,4 +102,21 @@ def _less_detached(graph: Graph, i: int, live: int) -> bool:
                 return True
         elif maker.name in LINEAR:
             todo += [k for k in operands if k not in graph.live]
+    return False
+
+
+def _later(graph: Graph, joined: Call, live: int) -> bool:
+    """Whether such a detached value comes later in the same sum: ``hard + soft - soft.detach()``."""
+    todo, seen = [*joined.outs], set[int]()
+    while todo:
+        i = todo.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        for user, _ in graph.users[i]:
+            if user.name in ("add", "sub", "rsub"):
+                dead = [k for k in user.ins if k is not None and k not in graph.live]
+                if any(_less_detached(graph, k, live) for k in dead):
+                    return True
+                todo += user.outs
     return False

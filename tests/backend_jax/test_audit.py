@@ -10,6 +10,7 @@ import jax_audit
 import numpy as np
 import pytest
 from jax_audit import FAULTY, SOUND
+from jax_audit_later import CLEAN, PLANTED
 
 import surrogate
 
@@ -43,6 +44,17 @@ def test_sound_idiom_is_not_accused(program):
     report = surrogate.audit("jax", program, W)
     assert not named(report), str(report)
     assert report.reached == 1
+
+
+@pytest.mark.parametrize("program", PLANTED + CLEAN, ids=lambda p: p.__name__)
+def test_program_that_was_not_tuned_on(program):
+    loss, args = program()
+    report = surrogate.audit("jax", loss, *args)
+    wanted, got = marks(program), named(report)
+    assert got.keys() == wanted.keys(), str(report)
+    for line, (kinds, ops) in wanted.items():
+        assert got[line][0] == kinds, str(report)
+        assert got[line][1] in ops.split("|"), str(report)
 
 
 def test_line_of_a_jitted_helper_is_in_the_helper():

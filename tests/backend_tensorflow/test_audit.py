@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_audit
 from tensorflow_audit import FAULTY, SOUND
+from tensorflow_audit_later import CLEAN, PLANTED
 
 import surrogate
 
@@ -47,6 +48,17 @@ def test_sound_idiom_is_not_accused(program):
     report = surrogate.audit("tensorflow", program, tf.constant(W))
     assert not named(report), str(report)
     assert report.reached == 1
+
+
+@pytest.mark.parametrize("program", PLANTED + CLEAN, ids=lambda p: p.__name__)
+def test_program_that_was_not_tuned_on(program):
+    loss, args = program()
+    report = surrogate.audit("tensorflow", loss, *args)
+    wanted, got = marks(program), named(report)
+    assert got.keys() == wanted.keys(), str(report)
+    for line, (kinds, ops) in wanted.items():
+        assert got[line][0] == kinds, str(report)
+        assert got[line][1] in ops.split("|"), str(report)
 
 
 # -- Keras -------------------------------------------------------------------------------------------
