@@ -13,6 +13,7 @@ from surrogate._errors import NothingCapturedWarning
 from surrogate._override import active, defaults, override
 from surrogate.auditing._finding import Finding, merged
 from surrogate.auditing._judge import Options, judge
+from surrogate.auditing._remedies import DISCRETE
 from surrogate.auditing._report import Report
 from surrogate.auditing._scaled import with_scaled_inputs
 
@@ -73,8 +74,9 @@ def in_force(backend: str | Backend) -> dict[str, str]:
 
 
 def specs(backend: Backend) -> dict[str, str]:
-    """The recommended spec of every op that the backend captures."""
-    return {op: gradient.spec for op, gradient in defaults(backend).items()}
+    """What is suggested for every op that the backend captures."""
+    found = {op: gradient.spec for op, gradient in defaults(backend).items()}
+    return found | {op: spec for op, spec in DISCRETE.items() if op in backend.ops}
 
 
 #: How many ops may lie behind one another on one path, each seen only when the one before is mended.

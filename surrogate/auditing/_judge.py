@@ -14,7 +14,7 @@ from surrogate.auditing._lost import lost
 from surrogate.auditing._nonfinite import nonfinite
 from surrogate.auditing._overridden import cancelled, with_other_uses
 from surrogate.auditing._precision import PROBED, in_half, precision
-from surrogate.auditing._remedies import hint_for
+from surrogate.auditing._remedies import DISCRETE, hint_for
 from surrogate.auditing._report import Report
 from surrogate.auditing._sound import Ignored, is_sound
 from surrogate.auditing._trace import Call, Trace
@@ -69,7 +69,7 @@ def judge(
         ops=len(trace.calls),
         level=options.level,
         rules=dict(rules or {}),
-        notes=(*trace.notes, *_disagreements(graph)),
+        notes=(*trace.notes, *_disagreements(graph, rules or {})),
         ignored=len(findings) - len(kept),
     )
 
@@ -106,10 +106,15 @@ def _unreached(graph: Graph) -> dict[str, str]:
     }
 
 
-def _disagreements(graph: Graph) -> Iterator[str]:
-    """Where the recorded structure and the numbers of the backward pass contradict each other."""
+def _disagreements(graph: Graph, rules: Mapping[str, str]) -> Iterator[str]:
+    """Where the recorded structure and the numbers of the backward pass contradict each other.
+
+    Under a rule for a comparison or an index that is no contradiction: its result carries no gradient
+    itself, what carries it goes beside it.
+    """
     names = graph.trace.sources
-    for name in sorted(names[i] for i in graph.against):
+    beside = not DISCRETE.keys().isdisjoint(rules)
+    for name in sorted(names[i] for i in graph.against if not beside):
         yield (
             f"{name} has a gradient, but no path was recorded that carries one: the backend missed an op. "
             "The gradient counts"

@@ -56,7 +56,7 @@ def with_other_uses(found: Iterable[Finding]) -> tuple[Finding, ...]:
     findings = tuple(found)
     sound: defaultdict[str, set[Place]] = defaultdict(set)
     for finding in findings:
-        if finding.severity == "info" and finding.kind == "zero":
+        if finding.severity == "info" and finding.kind in ("cut", "zero"):
             sound[finding.op].add(finding.where)
     return tuple(
         dataclasses.replace(finding, also=tuple(sorted(sound[finding.op])))

@@ -24,6 +24,14 @@ CATALOGUE = {
     "clamp_max": "minimum",
 }
 
+#: What is suggested for ops whose results are no floats; ``surrogate.use`` leaves them alone unless asked.
+DISCRETE = {
+    **dict.fromkeys(("greater", "greater_equal", "less", "less_equal"), "arctan"),
+    "argmax": "softmax",
+    "argmin": "softmax",
+    "astype": "identity",
+}
+
 _LOST = {
     "detach": "remove the detach, or leave these out of the optimiser",
     "stop_gradient": "remove stop_gradient, or leave these out of the optimiser",

@@ -237,6 +237,24 @@ def test_a_compiled_program_has_the_same_lines_and_stays_compiled(program):
     assert (before, len(runs)) == (before, before)
 
 
+@pytest.mark.parametrize(
+    ("program", "op"),
+    [(compared, "greater"), (argmax, "argmax"), (to_integer, "astype")],
+    ids=lambda p: str(p),
+)
+def test_a_discrete_op_of_the_catalogue_is_suggested_and_was_tried(program, op):
+    report = surrogate.audit("torch", program, leaf())
+    assert report.suggest().keys() == {op}
+    assert report.findings[0].verified == ("arg0",)
+    after = report.verify()
+    assert after.unreached == {}
+    assert after.notes == ()
+    with surrogate.override("torch", report.suggest()):
+        w = leaf()
+        (gradient,) = torch.autograd.grad(program(w), w)
+    assert after.gradients["arg0"] == pytest.approx(float(gradient.double().norm()), rel=1e-6)
+
+
 # -- sound idioms ------------------------------------------------------------------------------------
 
 
