@@ -6,7 +6,9 @@ backend's steps stand in a file of its own, which imports the framework but does
 - ``BACKEND``, the name, and ``RULES``, the rules of every step;
 - ``STEPS``, name -> ``step(scope)``: it runs something inside ``with scope():`` and returns an array of
   numbers (see ``tests/backend_torch/interrupted.py``);
-- ``INSTEAD`` (optional), names of exceptions that the framework raises in place of the interrupt.
+- ``INSTEAD`` (optional), names of exceptions that the framework raises in place of the interrupt;
+- ``SPARED`` (optional), names of the framework's functions in which an exception ends the process: while one
+  of them runs, the interrupt waits.
 
 Each step is run in every way of putting rules in force (:func:`ways`), in a fork of its own, and also as the
 first thing in a process, so that the interrupt falls while the backend is loading. Where afterwards the step
@@ -29,7 +31,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +47,9 @@ Rules = Mapping[str, Any]
 
 #: An interrupt that finds no step to fall into after so many times the step's own length was lost.
 _PATIENCE = 50
+
+#: Seconds after which an interrupt that was put off is tried again.
+_A_LITTLE = 5e-5
 
 
 def ways(backend: str, rules: Rules) -> dict[str, Callable[[Step], Any]]:
@@ -66,18 +71,26 @@ def ways(backend: str, rules: Rules) -> dict[str, Callable[[Step], Any]]:
 
 
 class Alarm:
-    """One KeyboardInterrupt, at a moment."""
+    """One KeyboardInterrupt, at a moment; a little later while one of the spared functions runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, spared: Collection[str] = ()) -> None:
         self.pending = False
+        self._spared = frozenset(spared)
         signal.signal(signal.SIGALRM, self._ring)
 
     def _ring(self, number: int, frame: Any) -> None:
-        if _between_use_and_its_block(frame):
-            signal.setitimer(signal.ITIMER_REAL, 5e-5)  # once it has begun
+        if _between_use_and_its_block(frame) or self._runs_spared(frame):
+            signal.setitimer(signal.ITIMER_REAL, _A_LITTLE)
         elif self.pending:
             self.pending = False
             raise KeyboardInterrupt
+
+    def _runs_spared(self, frame: Any) -> bool:
+        while self._spared and frame is not None:
+            if frame.f_code.co_name in self._spared:
+                return True
+            frame = frame.f_back
+        return False
 
     @contextmanager
     def after(self, seconds: float) -> Iterator[None]:
@@ -136,10 +149,14 @@ class Subject:
         backend: the backend's name.
         way: puts the rules in force, see :func:`ways`.
         step: what is run.
+        spared: see :class:`Alarm`.
     """
 
-    def __init__(self, backend: str, way: Callable[[Step], Any], step: Step) -> None:
+    def __init__(
+        self, backend: str, way: Callable[[Step], Any], step: Step, spared: Collection[str] = ()
+    ) -> None:
         self._backend, self._way, self._step = backend, way, step
+        self.spared = spared
 
     def run(self) -> Any:
         """Run it under the rules."""
@@ -189,7 +206,7 @@ def _told(error: BaseException) -> str:
 
 def interrupt(subject: Subject, rounds: int, chance: random.Random) -> list[Round]:
     """Interrupt it ``rounds`` times, or up to the first fault."""
-    alarm, expected, native = Alarm(), subject.run(), subject.native()
+    alarm, expected, native = Alarm(subject.spared), subject.run(), subject.native()
     length = min(_timed(subject.run)[1] for _ in range(5))
     found: list[Round] = []
     while len(found) < rounds and not (found and found[-1].wrong):
@@ -209,7 +226,7 @@ def interrupt_loading(subject: Subject, rounds: int, chance: random.Random) -> l
 
 
 def _interrupt_first(subject: Subject, moment: float, expected: Any, native: Any) -> Round:
-    return subject.interrupted(Alarm(), moment, expected, native)
+    return subject.interrupted(Alarm(subject.spared), moment, expected, native)
 
 
 def _timed(run: Run) -> tuple[Any, float]:
@@ -253,7 +270,7 @@ def main(arguments: list[str]) -> int:
     for name, step in steps.STEPS.items():
         for way, enter in ways(steps.BACKEND, steps.RULES).items():
             if f"{name}-{way}" in (given.steps or f"{name}-{way}"):
-                subject = Subject(steps.BACKEND, enter, step)
+                subject = Subject(steps.BACKEND, enter, step, getattr(steps, "SPARED", ()))
                 bad |= _report(f"{name}-{way}", subject, given, tuple(getattr(steps, "INSTEAD", ())))
     return int(bad)
 
