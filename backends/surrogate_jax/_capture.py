@@ -23,6 +23,7 @@ from surrogate_jax._hooks import (
     RUN,
     RUNNING,
     Undo,
+    caller,
     find,
     jit_call,
     primitive,
@@ -129,14 +130,18 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
         if state is not None:
-            call = jit_call(sys._getframe(1))
+            call = jit_call(caller(sys._getframe(1)))
             ops = spellings.ops_of_code(call.function.__code__) if call else ()
-            if call and ops and _captures(state, ops, args, sys._getframe(1), _is_nothing_between):
+            if call and ops and _captures(state, ops, args, caller(sys._getframe(1)), _is_nothing_between):
                 spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
         found = bind(*args, **params)
-        if in_keys() is not None and not suspended() and sys._getframe(1).f_code.co_name in JIT_FRAMES:
+        if (
+            in_keys() is not None
+            and not suspended()
+            and caller(sys._getframe(1)).f_code.co_name in JIT_FRAMES
+        ):
             traced(params["jaxpr"], backend.state())
         return found
 
@@ -155,8 +160,8 @@ def _primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
         state = _in_force(backend, args)
         if state is not None:
             if _is_recorded(args):
-                refuse(state, sys._getframe(1))
-            if op is not None and _captures(state, (op,), args, sys._getframe(1), is_lax_call):
+                refuse(state, caller(sys._getframe(1)))
+            if op is not None and _captures(state, (op,), args, caller(sys._getframe(1)), is_lax_call):
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
@@ -173,7 +178,7 @@ def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
         leaves = jax.tree.leaves(operands)
         state = _in_force(backend, leaves)
         if state is not None and _captures(
-            state, (spellings.NN[name],), leaves, sys._getframe(1), _is_direct
+            state, (spellings.NN[name],), leaves, caller(sys._getframe(1)), _is_direct
         ):
             spelled = spellings.read_nn(name, operands)
             if spelled is not None:
@@ -197,7 +202,7 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
         if gradient is None:
             found.append(untouched)
             continue
-        site = state.site(sys._getframe(1))
+        site = state.site(caller(sys._getframe(1)))
         state.captured(piece.op, kept=RUN is None, frame=site)
         call = Call(
             gradient.at(decimals=piece.decimals) if piece.decimals else gradient.rule,

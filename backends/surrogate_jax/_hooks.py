@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType, FunctionType
-from typing import Any, NamedTuple
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 from jax import lax
@@ -33,6 +33,7 @@ PUBLIC = str(Path(jax.__file__).parent) + os.sep
 PRIVATE = PUBLIC + "_src" + os.sep
 
 
+F = TypeVar("F", bound=Callable[..., Any])
 Undo = Callable[[], None]
 #: What makes of a function the one that stands in front of it.
 Make = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -167,6 +168,23 @@ def replace_class(target: Any, make: Callable[[type], type]) -> Undo:
         target.__class__ = before
 
     return undo
+
+
+#: Codes of hooks that may lie over others.
+_passing: set[CodeType] = set()
+
+
+def passing(hook: F) -> F:
+    """A hook that others may lie under: it is looked through."""
+    _passing.add(hook.__code__)
+    return hook
+
+
+def caller(frame: FrameType) -> FrameType:
+    """From where a hooked function was called: the nearest frame that is no hook."""
+    while frame.f_code in _passing and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def jit_call(frame: FrameType) -> JitCall | None:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import surrogate
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_jax._formula import Call, formula_p
-from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, find, jit_call, replace
+from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
 from surrogate_jax._origin import in_pallas_kernel, origin
 from surrogate_jax._scope import agree, in_keys, suspended
 
@@ -166,12 +166,12 @@ def _under_jax_jit(frame: FrameType | None) -> bool:
 def _hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _gradient(backend, name, args)
-        frame = sys._getframe(1)
+        frame = caller(sys._getframe(1))
         if state is None or in_pallas_kernel(frame) or not _is_users(name, frame):
             return bind(*args, **params)
         return _captured(state, name, bind, args, params, frame)
 
-    return hooked
+    return passing(hooked)
 
 
 def _captured(
@@ -200,14 +200,14 @@ def _jit_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _gradient(backend, name, args)
         if state is not None:
-            frame = sys._getframe(1)
+            frame = caller(sys._getframe(1))
             call = jit_call(frame)
             function = call.function.__code__.co_name if call else ""
             if name in ENDS.get(function, ()) and origin(frame).depth == 0:
                 return _evaluate(state, name, params["jaxpr"], args, frame)
         return bind(*args, **params)
 
-    return hooked
+    return passing(hooked)
 
 
 def _evaluate(

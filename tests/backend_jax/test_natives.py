@@ -126,3 +126,13 @@ def test_a_wrong_formula_is_named() -> None:
 def test_names(key: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         surrogate.override("jax", {key: lambda call, g: g})
+
+
+def test_the_catalogues_ops_are_caught_beside_it() -> None:
+    rules = {"sort": "same_place", "round": "identity", "floor": "identity", "max": lambda call, g: (g, None)}
+    with surrogate.override("jax", rules):
+        assert equal(jax.grad(lambda x: jnp.round(x, 0).sum())(V), jnp.ones(3))
+        assert equal(jax.grad(lambda x: lax.floor(x).sum())(V), jnp.ones(3))
+        assert equal(jax.grad(lambda x: jnp.maximum(x, 0.0).sum())(V), jnp.ones(3))
+    with surrogate.override("jax", {"floor": "identity"}):
+        assert equal(jax.grad(lambda x: lax.floor(x).sum())(V), jnp.ones(3))
