@@ -52,6 +52,8 @@ SPELLINGS = (
     _binary("fmod"),
     _binary("floor_divide"),
     _binary("heaviside"),
+    _binary("maximum"),
+    _binary("minimum"),
     Spelling("clip", "clip", (("a",), ("a_min", "min"), ("a_max", "max")), (None, -np.inf, np.inf)),
     Spelling("abs", "abs"),
     Spelling("absolute", "abs"),
@@ -60,10 +62,24 @@ SPELLINGS = (
 
 OPS = frozenset(spelling.op for spelling in SPELLINGS)
 
-UNSUPPORTED = dict.fromkeys(
-    ("relu", "relu6"),
-    "autograd has no such function; its users write np.maximum(x, 0), which keeps its own derivative",
-)
+UNSUPPORTED = {
+    **dict.fromkeys(("relu", "relu6"), "autograd has no such function; np.maximum(x, 0) is maximum"),
+    **dict.fromkeys(
+        (
+            "greater",
+            "greater_equal",
+            "less",
+            "less_equal",
+            "equal",
+            "not_equal",
+            "argmax",
+            "argmin",
+            "astype",
+            "searchsorted",
+        ),
+        "autograd gives a plain NumPy array for a boolean or an integer, without a memory of its origin",
+    ),
+}
 
 
 class Call(NamedTuple):

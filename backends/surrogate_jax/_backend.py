@@ -42,6 +42,8 @@ _CALLS: dict[str, Function] = {
     "relu": jax.nn.relu,
     "relu6": jax.nn.relu6,
     "abs": jnp.abs,
+    "maximum": jnp.maximum,
+    "minimum": jnp.minimum,
 }
 
 

@@ -51,6 +51,10 @@ _PASSING_NAMES = frozenset(
 )
 
 
+#: Derivative rules that stand among the sources that pass a call on: cummax runs max for its derivative.
+_OWN_RULES = frozenset({"_cumulative_jvp_rule"})
+
+
 class Origin(NamedTuple):
     """Where a primitive was bound.
 
@@ -96,6 +100,8 @@ def _is_jax(frame: FrameType) -> bool:
 
 def _is_function(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
+    if frame.f_code.co_name in _OWN_RULES:
+        return True
     if not file.startswith(_FUNCTIONS + _BESIDE) or file.startswith(_PASSING):
         return False
     return frame.f_code.co_qualname.partition(".")[0] not in _PASSING_NAMES

@@ -70,6 +70,8 @@ JNP: Mapping[str, str] = {
     "abs": "abs",
     "absolute": "abs",
     "fabs": "abs",
+    "maximum": "maximum",
+    "minimum": "minimum",
 }
 
 #: jnp functions with several results -> for each the op and the numbers among its inputs.
@@ -87,6 +89,8 @@ LAX: Mapping[str, tuple[str, str]] = {
     "rem_p": ("fmod", "rem"),
     "clamp_p": ("clip", "clamp"),
     "abs_p": ("abs", "abs"),
+    "max_p": ("maximum", "max"),
+    "min_p": ("minimum", "min"),
 }
 
 #: jax.nn functions that are a custom_jvp.

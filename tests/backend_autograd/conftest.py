@@ -25,7 +25,7 @@ def slopes(xp, x, lo, hi):
 
 RULES = {
     **dict.fromkeys(("sign", "round", "floor", "ceil", "trunc", "abs"), parabola),
-    **dict.fromkeys(("mod", "fmod", "floor_divide", "heaviside"), planes),
+    **dict.fromkeys(("mod", "fmod", "floor_divide", "heaviside", "maximum", "minimum"), planes),
     "clip": slopes,
 }
 

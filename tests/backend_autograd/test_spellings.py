@@ -57,6 +57,8 @@ BINARY = [
     ("floor_divide", "np.floor_divide", lambda x, y: anp.floor_divide(x, y)),
     ("floor_divide", "x // y", lambda x, y: x // y),
     ("floor_divide", "divmod(x, y)[0]", lambda x, y: divmod(x, y)[0]),
+    ("maximum", "np.maximum", lambda x, y: anp.maximum(x, y)),
+    ("minimum", "np.minimum", lambda x, y: anp.minimum(x, y)),
     ("heaviside", "np.heaviside", lambda x, y: anp.heaviside(x, y)),
     ("heaviside", "numpy.heaviside", lambda x, y: np.heaviside(x, y), handed_on),
 ]
