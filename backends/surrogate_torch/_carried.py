@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from surrogate_torch import _links
-from surrogate_torch._origin import Origin, marked, origin_of
+from surrogate_torch._origin import Discrete, Origin, marked, origin_of, quick_cast
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
@@ -53,8 +53,8 @@ class Use:
         return origin_of(self.args[i]) if i < len(self.args) else None
 
     def again(self, *args: Any) -> Any:
-        """The op with other arguments."""
-        return self.overload(*args, **self.kwargs)
+        """The op with other arguments, none of which has an origin."""
+        return _links.past(self.overload, *args, **self.kwargs)
 
 
 Handler = Callable[[Use], Any]
@@ -62,7 +62,10 @@ Handler = Callable[[Use], Any]
 
 def twin(x: Any, dtype: Any) -> Any:
     """A tensor with an origin as the float that it is, in the graph; anything else as it is."""
-    return x.to(dtype) if origin_of(x) is not None else x
+    if origin_of(x) is None:
+        return x
+    quick = quick_cast(x, dtype) if type(x) is Discrete else None
+    return x.to(dtype) if quick is None else quick
 
 
 def _cast(handle: Any, dtype: Any) -> Any:

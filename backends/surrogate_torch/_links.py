@@ -5,11 +5,13 @@ Their value is -0.0, which added to any number gives that number to the last bit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
+from torch._guards import TracingContext
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate_torch._modes import in_forward
@@ -18,6 +20,8 @@ from surrogate_torch._scope import EVERY, untouched
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _in_transform = torch._C._are_functorch_transforms_active
+_modes = torch._C._len_torch_dispatch_stack
+_tracing = TracingContext.try_get
 _unpack_dual = torch._C._VariableFunctions._unpack_dual
 
 #: The dispatch key of the kernels for tensors with an origin; PyTorch has it for tests.
@@ -30,9 +34,18 @@ Map = Callable[..., Any]
 
 def zeros(like: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     """-0.0 in a shape: one number in memory, seen many times, but where a tangent has to lie beside it."""
+    dtype = dtype or like.dtype
     if in_forward_mode():
-        return like.new_full(shape, -0.0, dtype=dtype or like.dtype)
-    return like.new_full((), -0.0, dtype=dtype or like.dtype).expand(shape)
+        return like.new_full(shape, -0.0, dtype=dtype)
+    if type(like) is torch.Tensor and not _modes() and _tracing() is None:
+        return _one(dtype, like.device).expand(shape)
+    return like.new_full((), -0.0, dtype=dtype).expand(shape)
+
+
+@functools.cache
+def _one(dtype: Any, device: Any) -> Any:
+    with torch.inference_mode(False):
+        return torch.full((), -0.0, dtype=dtype, device=device)
 
 
 class Linear(_SingleLevelFunction):
@@ -111,6 +124,12 @@ def contracted(one_hot: Any, table: Any) -> Any:
     """Of ``table[i]``, the index ``i`` taken for its one-hot vector."""
     shape = (*one_hot.shape[:-1], *table.shape[1:])
     return linear(shape, _rows, _against_rows, one_hot, table.to(one_hot.dtype))
+
+
+def past(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``function(*args, **kwargs)``, where no kernel for tensors with an origin has to look."""
+    with _excluding(_KEYS):
+        return function(*args, **kwargs)
 
 
 def plus(found: Any, handle: Any) -> Any:

@@ -74,6 +74,12 @@ class Discrete(torch.Tensor):
     def __torch_function__(
         cls, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        dtype = _CASTS.get(func)
+        if dtype is not None and len(args) == 1 and not kwargs and torch.is_grad_enabled():
+            with _natively():
+                found = quick_cast(args[0], dtype)
+            if found is not None:
+                return found
         name = getattr(func, "__name__", "")
         if (name == "__get__" and func not in _TRANSPOSED) or name in _OF_TENSORS:
             with _natively():
@@ -96,6 +102,18 @@ class Discrete(torch.Tensor):
             return found
         finally:
             flags.met = before
+
+
+def quick_cast(x: Any, dtype: Any) -> Any:
+    """``x.to(dtype)`` of a :class:`Discrete` in one step, where nothing has to be converted; else None."""
+    origin = origin_of(x)
+    if origin is None or origin.one_hot or origin.handle.dtype is not dtype:
+        return None
+    return _links.plus(origin.handle, x.detach())
+
+
+#: Casts of most code.
+_CASTS = {torch.Tensor.float: torch.float32, torch.Tensor.double: torch.float64}
 
 
 def _names(*lines: str) -> frozenset[str]:
