@@ -13,6 +13,8 @@ large      1e7 elements: forward and backward against that Function, the detach 
 compiled   the same at 1e7 elements with torch.compile (inductor), against the compiled Function
 native     the ops with no rule in force, and other ops while an override is in force, against PyTorch's own
            kernels, exchanged with ours in turns; and the least that a kernel written in Python costs
+comparison a comparison that is cast to float, against a hand-written Function of its formula, and ops without an
+           origin while a rule for comparisons is in force, against none
 peers      the same gradients of snnTorch, SpikingJelly and Brevitas, where they are installed
 """
 
@@ -262,6 +264,37 @@ def native(seconds: float, bench: Native) -> Iterator[Row]:
         yield f"override in force: {name}", "/ no rule in force", bench.ratio("rule", name, "no rule")
 
 
+class Spike(torch.autograd.Function):
+    """The spike of snnTorch and SpikingJelly: keep x, the formula of heaviside:arctan."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return (x > 0).float()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 1 / (1 + (torch.pi * x).pow_(2)) * g
+
+
+def comparison(seconds: float) -> Iterator[Row]:
+    for size, inner, name in ((SMALL, 50, "16 elements"), (LARGE, 1, "1e7 elements")):
+        x, g = torch.randn(size, requires_grad=True), torch.ones(size)
+        other = {"add": lambda x=x: x + 1, "multiply": lambda x=x: x * x}
+        none = medians(other, seconds, inner)
+        with surrogate.override("torch", {"compare": "arctan"}):
+            spikes = {
+                "theirs": both_ways(Spike.apply, x, g),
+                "ours": both_ways(lambda x: (x > 0).float(), x, g),
+            }
+            t = medians(spikes, seconds, inner)
+            ruled = medians(other, seconds, inner)
+        yield f"(x > 0).float(), {name}", "forward+backward / hand-written", t["ours"] / t["theirs"]
+        for op in other:
+            yield f"{op} beside a rule for comparisons, {name}", "/ no rule in force", ruled[op] / none[op]
+
+
 def peers(seconds: float) -> Iterator[Row]:
     """A spike: heaviside and its gradient, by libraries for it, against ours over torch.heaviside."""
     x, g = torch.randn(1_000_000, requires_grad=True), torch.randn(1_000_000)
@@ -314,6 +347,7 @@ def main() -> None:
         torch.sign(torch.ones(1, requires_grad=True))  # the kernels are put in place
     rows: list[Row] = [*native(given.seconds, bench), *small(given.seconds)]
     rows += large(given.seconds)
+    rows += comparison(given.seconds)
     if not given.no_compile:
         rows += compiled(given.seconds)
     if given.peers:
