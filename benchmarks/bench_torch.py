@@ -13,8 +13,8 @@ large      1e7 elements: forward and backward against that Function, the detach 
 compiled   the same at 1e7 elements with torch.compile (inductor), against the compiled Function
 native     the ops with no rule in force, and other ops while an override is in force, against PyTorch's own
            kernels, exchanged with ours in turns; and the least that a kernel written in Python costs
-comparison a comparison that is cast to float, against a hand-written Function of its formula, and ops without an
-           origin while a rule for comparisons is in force, against none
+comparison a comparison that is cast to float, against a hand-written Function of its formula; and other ops
+           while a rule for comparisons is in force, against none
 peers      the same gradients of snnTorch, SpikingJelly and Brevitas, where they are installed
 """
 
