@@ -14,12 +14,11 @@ import torch
 from surrogate import Backend, RuleSet, Site
 from surrogate_torch import _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
-from surrogate_torch._discrete import OPS as DISCRETE
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
 from surrogate_torch._natives import Natives
 from surrogate_torch._scope import flags
-from surrogate_torch._spellings import OPS
+from surrogate_torch._spellings import DISCRETE, OPS
 
 if TYPE_CHECKING:
     from surrogate.auditing import Trace

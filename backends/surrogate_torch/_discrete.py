@@ -25,9 +25,6 @@ _COMPARISONS = {
     "not_equal": "ne",
 }
 
-#: The ops that can be captured.
-OPS = frozenset({*_COMPARISONS, "argmax", "argmin", "astype", "searchsorted"})
-
 
 class Handle(Capture):
     """A call whose node's value is the handle of its result, and not the result.

@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 -- as everybody writes it
 
 from surrogate_torch._scope import untouched
+from surrogate_torch._spellings import DISCRETE
 
 aten = torch.ops.aten
 
@@ -65,7 +66,7 @@ COMPOSITES = _table(
     quantile=("ceil", "floor"),
     rnn_relu=("relu",),
     rnn_relu_cell=("relu",),
-    triplet_margin_loss=("clip",),
+    triplet_margin_loss=("clip", "minimum"),
 )
 
 #: What an op of ours runs in its own native derivative.
@@ -81,18 +82,30 @@ _FUNCTIONS = {
     F.lp_pool3d: ("abs", "relu", "sign"),
     F.normalize: ("clip",),
     F.softsign: ("abs",),
-    F.triplet_margin_with_distance_loss: ("clip",),
+    F.triplet_margin_with_distance_loss: ("clip", "minimum"),
 }
 #: Packages whose Python code uses ops of ours for itself, all of it. torch.compile traces into them.
-_LIBRARIES = frozenset({"torch.distributions", "torch.optim", "torch.nn.utils"})
+_LIBRARIES = frozenset({"torch.distributions", "torch.masked", "torch.optim", "torch.nn.utils"})
 #: What torch.compile takes an operator without a derivative apart with.
 _DECOMPOSITIONS = frozenset({"torch._decomp", "torch._refs", "torch._refs.nn.functional"})
+#: Where PyTorch's own Python compares numbers to check arguments, and to choose.
+_MODULES = (
+    "torch.ao.",
+    "torch.distributions.",
+    "torch.functional",
+    "torch.linalg",
+    "torch.masked",
+    "torch.nn.",
+    "torch.optim.",
+    "torch.signal",
+    "torch.special",
+)
 _PACKAGES = _LIBRARIES | _DECOMPOSITIONS
 _FOLDERS = tuple("/{}/".format(name.replace(".", "/")) for name in sorted(_LIBRARIES))
 _RELU = F.relu.__code__
 _CODES = {
     op: frozenset(function.__code__ for function, uses in _FUNCTIONS.items() if op in uses)
-    for op in ("abs", "clip", "relu", "sign")
+    for op in ("abs", "clip", "minimum", "relu", "sign")
 }
 
 
@@ -104,6 +117,8 @@ def inside_a_function(op: str, frame: FrameType | None) -> bool:
         return False
     if package in _PACKAGES:
         return True
+    if op in DISCRETE:
+        return frame.f_globals.get("__name__", "").startswith(_MODULES)
     codes = _CODES.get(op)
     if codes is None:
         return False

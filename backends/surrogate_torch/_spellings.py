@@ -121,7 +121,23 @@ OTHERS = (
 
 SPELLINGS = UNARY + OTHERS
 
-#: The ops that can be captured.
+#: The ops that give booleans and integers; see :mod:`_discrete`.
+DISCRETE = frozenset(
+    {
+        "argmax",
+        "argmin",
+        "astype",
+        "equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "not_equal",
+        "searchsorted",
+    }
+)
+
+#: The ops that can be captured and give floats.
 OPS = frozenset(op for spelling in SPELLINGS for op in (spelling.op, *spelling.ops))
 
 

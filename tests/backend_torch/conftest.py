@@ -1,10 +1,14 @@
 """Every test starts without rules, and torch's own deprecation warnings at import are not ours."""
 
 import importlib
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
+
+sys.path.insert(0, str(Path(__file__).parent))  # for operator_sweep, which is a command too
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -415,3 +415,14 @@ def test_modes_of_torch_are_left_alone():
         assert isinstance(b, torch.Tensor)
         assert repr(b).startswith(("tensor", "Discrete"))
         assert b.detach().numpy().dtype == np.bool_
+
+
+def test_what_pytorch_compares_for_itself_stays_native():
+    x = X.clone().requires_grad_()
+    scale = (x * x + 1).detach().requires_grad_()
+    with surrogate.override("torch", RULES | {"equal": "gaussian", "not_equal": "gaussian"}) as o:
+        step(x)
+        loss = F.gaussian_nll_loss(x, torch.zeros_like(x), scale)
+        loss = loss - torch.distributions.Normal(x, scale).log_prob(torch.zeros_like(x)).sum()
+        torch.autograd.grad(loss, (x, scale))
+    assert +o.hits == {"heaviside": 1}
