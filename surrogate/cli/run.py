@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -27,6 +29,9 @@ from surrogate.cli._script import run_script
     "-r", "--rule", "rules", multiple=True, callback=read_rules, help="op=gradient; may be repeated."
 )
 @click.option("--rules", "file", type=click.Path(dir_okay=False), help="A TOML file with a table [rules].")
+@click.option(
+    "--audit-first", is_flag=True, help="Audit its first gradient before, and run under what that suggests."
+)
 @click.option("--within", multiple=True, help="Only in this module, package or function; may be repeated.")
 @click.option("--outside", multiple=True, help="Not in this one; may be repeated.")
 @click.option("--print-env", is_flag=True, help="Print what to set for a process that somebody else starts.")
@@ -37,6 +42,7 @@ def run(
     backend: str | None,
     rules: dict[str, str],
     file: str | None,
+    audit_first: bool,
     within: tuple[str, ...],
     outside: tuple[str, ...],
     print_env: bool,
@@ -57,6 +63,11 @@ def run(
         raise click.UsageError("name the SCRIPT to run, or --print-env.")
     if not module and not Path(script).is_file():
         raise click.BadParameter(f"there is no file {script!r}.", param_hint="SCRIPT")
+    if audit_first:
+        wanted = {**_suggested(script, args, module, backend), **wanted}
+        if not wanted:  # without rules all would be in force
+            progress().print("surrogate: the audit suggests no override; the script runs as it is.")
+            sys.exit(_run(script, args, module))
     put: list[Override] = []
     watched = [] if backend else backends()
     if backend:
@@ -67,6 +78,14 @@ def run(
         status = _run(script, args, module)
     _tell(put)
     sys.exit(status)
+
+
+def _suggested(script: str, args: tuple[str, ...], module: bool, backend: str | None) -> dict[str, str]:
+    """What an audit of the script's first gradient suggests, made in a process of its own."""
+    options = ["--suggest", *(["-m"] if module else []), *(["--backend", backend] if backend else [])]
+    command = [sys.executable, "-m", "surrogate._main", "audit", *options, script, *args]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return dict(json.loads(found.stdout)) if found.stdout.strip() else {}
 
 
 def _run(script: str, args: tuple[str, ...], module: bool) -> Any:

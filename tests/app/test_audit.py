@@ -118,6 +118,17 @@ def test_the_command_writes_a_page(surrogate_command, script, tmp_path):
     assert "no gradient reaches w" in page.read_text()
 
 
+def test_run_may_audit_first(surrogate_command, script):
+    done = surrogate_command("run", "--audit-first", script)
+    assert done.returncode == 0, done.stderr
+    assert [f"gradient {n}" in done.stdout for n in range(3)] == [True] * 3
+    assert "round" in done.stderr
+    script.write_text(SCRIPT.replace("np.round", "np.exp"))
+    done = surrogate_command("run", "--audit-first", script)
+    assert done.returncode == 0, done.stderr
+    assert "suggests no override" in done.stderr
+
+
 # -- the page ----------------------------------------------------------------------------------------
 
 
