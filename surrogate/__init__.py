@@ -11,10 +11,12 @@ from os import environ as _environ
 from typing import Any
 
 from surrogate import reference as reference
+from surrogate._arrival import when_imported as when_imported
 from surrogate._audit import audit as audit
 from surrogate._backend import Backend as Backend
 from surrogate._captures import Captured as Captured, Captures as Captures
 from surrogate._compiled import Compiled as Compiled
+from surrogate._decorate import Inside as Inside
 from surrogate._errors import (
     BackendError as BackendError,
     BrokenBackendError as BrokenBackendError,

@@ -8,10 +8,37 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 from surrogate._active import Store
+from surrogate._ending import Block
 from surrogate._errors import SpecError
-from surrogate._state import Layer
+from surrogate._state import Entry, Layer
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Inside:
+    """Makes blocks that run inside an override: ``with inside(): ...``.
+
+    Attributes:
+        store: the overrides of its backend.
+        layer: what it asks for.
+    """
+
+    def __init__(self, store: Store, layer: Layer) -> None:
+        self.store = store
+        self.layer = layer
+
+    def __call__(self) -> Block:
+        return self.store.inside(self.layer)
+
+    def begin(self) -> Entry:
+        """Enter it, where there is no block; for :meth:`end`."""
+        entry = Entry(self.layer)
+        self.store.push(self.layer, entry)
+        return entry
+
+    def end(self, entry: Entry) -> None:
+        """Leave it."""
+        self.store.pop(entry)
 
 
 def decorate(store: Store, layer: Layer, function: F) -> F:
@@ -26,7 +53,7 @@ def decorate(store: Store, layer: Layer, function: F) -> F:
     if inspect.isasyncgenfunction(function):
         raise _asynchronous(function)
 
-    inside = functools.partial(store.inside, layer)
+    inside = Inside(store, layer)
 
     if inspect.iscoroutinefunction(function):
 

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from surrogate._backend import Backend
 from surrogate._captures import Captures
 from surrogate._compare import expanded
-from surrogate._decorate import decorate
+from surrogate._decorate import Inside, decorate
 from surrogate._ending import Exit, begins, to_its_end
 from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
@@ -264,6 +264,12 @@ class ScopedOverride(Override):
         store.pop(left[0])
 
     __exit__ = Exit(_leave)
+
+    @property
+    def inside(self) -> Inside:
+        """Makes blocks that run inside this override and warn of nothing: for compilers, which trace them."""
+        self._unused = False
+        return Inside(self._backend.store, self._layer)
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of ``function`` runs inside the override.

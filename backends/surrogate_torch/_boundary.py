@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 import surrogate
+from surrogate_torch import _hooks
 
 
 def mark() -> None:
@@ -24,9 +25,22 @@ def mark() -> None:
     The core itself says of ``use`` and ``override`` that they are not to be traced into. Where the compiler
     has stepped out there, it would still look at the functions that run.
     """
+    _watching.append(surrogate.when_imported(["torch._dynamo"], _teach))
+    _watching[-1].__enter__()
     hide([_load_catalogue])
     _load_catalogue()
     hide(_core())
+
+
+_watching: list[Any] = []
+
+
+def _teach(name: str) -> None:
+    """Tell the compiler of overrides, once it is there: loading it takes a second."""
+    _hooks.probe(_hooks.COMPILER_HOOKS)
+    from surrogate_torch import _in_graph
+
+    _in_graph.install()
 
 
 def _load_catalogue() -> None:

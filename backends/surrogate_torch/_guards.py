@@ -8,6 +8,7 @@ found again under the same; and it puts the rules into the tag that keys the cac
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from hashlib import sha256
 from pathlib import Path
@@ -45,8 +46,11 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> Gradient | None:
         return None
     if gradient is not None:
         _warn_if_inlined(op)
-    rules = scope.current()
-    if op in rules.placed:  # equal graphs of two places may have two gradients
+    outer = _blocks_around()
+    rules = (
+        scope.current() if outer is None else outer.rules
+    )  # a block in the graph is no matter of its guards
+    if outer is not None or op in rules.placed:  # equal graphs of two places may have two gradients
         _verdicts.setdefault(context, []).append((op, gradient.digest if gradient else ""))
     _tag(rules.digest, _verdicts.get(context))
     guards = context.guards_context.dynamo_guards
@@ -56,6 +60,12 @@ def note(op: str, gradient: Gradient | None, scope: Scope) -> Gradient | None:
         install = functools.partial(_install, op=op, key=key, spec=spec, captured=captured)
         guards.add(Guard(_source(), install))
     return gradient
+
+
+def _blocks_around() -> State | None:
+    """What is in force around the overrides that the graph itself enters, if the op is in one."""
+    module = sys.modules.get("surrogate_torch._in_graph")
+    return None if module is None else module.around()
 
 
 def _captured_by(context: TracingContext, op: str) -> surrogate.Compiled:

@@ -97,6 +97,16 @@ HOOKS = (
 COMPILER_HOOKS = (
     Hook("torch._dynamo.source.GlobalStateSource", "the source of a guard that reads no variable"),
     Hook(
+        "torch._dynamo.variables.builder.VariableBuilder._type_dispatch",
+        "what the compiler makes of an override",
+    ),
+    Hook("torch._dynamo.variables.builder.VariableBuilder._id_dispatch", "and of the call that makes one"),
+    Hook("torch._dynamo.variables.base.VariableTracker", "a stand-in of ours in the compiler"),
+    Hook(
+        "torch._dynamo.variables.ctx_manager.ContextWrappingVariable",
+        "a context manager that acts while a graph is traced",
+    ),
+    Hook(
         "torch._dynamo.symbolic_convert.InstructionTranslatorBase.step",
         "the user's frame while the compiler reads its bytecode",
     ),
