@@ -68,7 +68,7 @@ def _number(inside: surrogate.Inside) -> int:
     return number
 
 
-class OverrideVariable(ContextWrappingVariable):  # type: ignore[misc]
+class OverrideVariable(ContextWrappingVariable):
     """The compiler's stand-in for an override as a context manager."""
 
     def __init__(self, number: int, **options: Any) -> None:
@@ -86,7 +86,7 @@ class OverrideVariable(ContextWrappingVariable):  # type: ignore[misc]
         return "again"
 
 
-class _Maker(VariableTracker):  # type: ignore[misc]
+class _Maker(VariableTracker):
     """The compiler's stand-in for what makes an override."""
 
     def __init__(self, make: Callable[..., int], **options: Any) -> None:
