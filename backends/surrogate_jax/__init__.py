@@ -14,7 +14,7 @@ Limits, each with what happens:
 * ``use()`` in another thread, while this one is inside an override: the next trace of an overridden op
   raises once, and is right from then on.
 * Pallas kernels, and whatever JAX calls in its own functions and derivative rules, stay native.
-* ``round(x)`` without digits is an integer in JAX, as are comparisons and ``argmax``: no gradient.
+* ``round(x)`` without digits is an integer in JAX: a rule for ``astype`` carries its gradient.
 * ``jax.experimental.jet``, and ``sparsify`` on sparse arrays, have no rule for a captured op and raise.
 * ``modf`` is ``fmod(x, 1)`` and ``trunc``; ``divmod`` is ``floor_divide`` and ``mod``.
 """

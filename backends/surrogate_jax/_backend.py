@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 Array = Any
 Function = Callable[..., Array]
 
+
+def _searchsorted(x: Array, boundaries: Array, side: str = "left") -> Array:
+    return jnp.searchsorted(boundaries, x, side=side)
+
+
+def _astype(x: Array, to: str = "integer") -> Array:
+    return x.astype(bool if to == "bool" else int)
+
+
 _CALLS: dict[str, Function] = {
     "sign": jnp.sign,
     "round": jnp.round,
@@ -44,6 +53,16 @@ _CALLS: dict[str, Function] = {
     "abs": jnp.abs,
     "maximum": jnp.maximum,
     "minimum": jnp.minimum,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "argmax": jnp.argmax,
+    "argmin": jnp.argmin,
+    "searchsorted": _searchsorted,
+    "astype": _astype,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,17 @@ import surrogate
 from surrogate_jax._scope import suspend
 
 _MODULES = {"jnp": jnp, "lax": jax.lax, "nn": jax.nn}
+
+
+class Value(Protocol):
+    """How a value is computed from operands. Hashable; ``function`` names it."""
+
+    @property
+    def function(self) -> str: ...
+
+    def __call__(self, *operands: Any) -> Any: ...
+
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Call:
     """
 
     rule: surrogate.Rule
-    native: Native
+    native: Value
     numbers: tuple[float | None, ...]
     op: str = ""
     site: surrogate.Site = field(default=surrogate.Site("", 0, ""), compare=False)

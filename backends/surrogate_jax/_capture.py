@@ -15,8 +15,9 @@ from typing import Any
 import jax
 
 import surrogate
-from surrogate_jax import _spellings as spellings
+from surrogate_jax import _discrete, _spellings as spellings
 from surrogate_jax._call import Call
+from surrogate_jax._entered import LOOKED_AT, concerned, consumed, entered
 from surrogate_jax._hooks import (
     BODIES,
     JIT_FRAMES,
@@ -34,6 +35,7 @@ from surrogate_jax._hooks import (
 from surrogate_jax._keys import jaxprs
 from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origin import Origin, in_pallas_kernel, origin
+from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import WATCHED, refuse
 from surrogate_jax._primitive import surrogate_p
@@ -46,19 +48,22 @@ Bind = Callable[..., Any]
 def install(backend: surrogate.Backend) -> list[Undo]:
     """Put the hooks in front of JAX's primitives and jax.nn functions; returns how to take them away."""
     jit = (find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
-    names = sorted({*spellings.LAX, *WATCHED})  # a primitive has one hook, whatever it is hooked for
+    looked_at = {n for n in LOOKED_AT if hasattr(jax.lax, n)} - {*BODIES}  # some are not in every version
+    names = sorted({*spellings.LAX, *WATCHED, *_discrete.LAX, *looked_at})  # one hook, whatever it is for
     lax = [(primitive(name), partial(_primitive_hook, backend, name)) for name in names]
-    bodies = [(find(f"jax.extend.core.primitives:{name}"), partial(_body_hook, backend)) for name in BODIES]
+    bodies = [
+        (find(f"jax.extend.core.primitives:{name}"), partial(_body_hook, backend, name)) for name in BODIES
+    ]
     binds = replace_each([jit, *lax, *bodies])
     nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
     return [*binds, *nn, *_runs(backend)]
 
 
-def _body_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
+def _body_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     """Loops, branches and checkpoints: JAX traces their functions once, and keeps what it found."""
 
     def hooked(*args: Any, **params: Any) -> Any:
-        found = bind(*args, **params)
+        found = consumed(name, bind, args, params) if concerned(args) else bind(*args, **params)
         if in_keys() is not None and not suspended():
             for jaxpr in jaxprs(params):
                 traced(jaxpr, backend.state())
@@ -130,12 +135,21 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
         if state is not None:
-            call = jit_call(caller(sys._getframe(1)))
+            frame = caller(sys._getframe(1))
+            call = jit_call(frame)
             ops = spellings.ops_of_code(call.function.__code__) if call else ()
-            if call and ops and _captures(state, ops, args, caller(sys._getframe(1)), _is_nothing_between):
+            if call and ops and _captures(state, ops, args, frame, _is_nothing_between):
                 spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
+            op = _discrete.op_of_code(call.function.__code__) if call else None
+            if call and op and not concerned(args):
+                is_call = partial(_discrete.is_call, op)
+                if _captures(state, (op,), args, frame, is_call):
+                    read = partial(_discrete.origin_of_jit, op)
+                    return [_remembered(state, op, bind(*args, **params)[0], lambda g: read(g, call))]
+        if concerned(args):
+            return entered(bind, args, params)
         found = bind(*args, **params)
         if (
             in_keys() is not None
@@ -150,24 +164,47 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
 
 def _primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     op, function = spellings.LAX.get(name, (None, None))
+    discrete, _ = _discrete.LAX.get(name, (None, None))
 
     def is_lax_call(found: Origin) -> bool:
         return found.depth == 1 and found.function == function and found.file.endswith("lax.py")
 
     def hooked(*args: Any, **params: Any) -> Any:
-        if op is None and not jax.config.jax_disable_jit:
+        if concerned(args):
+            return consumed(name, bind, args, params)
+        if op is None and discrete is None and not jax.config.jax_disable_jit:
             return bind(*args, **params)
         state = _in_force(backend, args)
         if state is not None:
+            frame = caller(sys._getframe(1))
             if _is_recorded(args):
-                refuse(state, caller(sys._getframe(1)))
-            if op is not None and _captures(state, (op,), args, caller(sys._getframe(1)), is_lax_call):
+                refuse(state, frame)
+            if op is not None and _captures(state, (op,), args, frame, is_lax_call):
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
+            if discrete is not None and _discrete.may_concern(name, args, params):
+                is_call = partial(_discrete.is_lax_call, name)
+                if _captures(state, (discrete,), args, frame, is_call):
+                    read = partial(_discrete.origin_of_lax, name)
+                    return _remembered(
+                        state, discrete, bind(*args, **params), lambda g: read(g, args, params)
+                    )
         return bind(*args, **params)
 
     return hooked
+
+
+def _remembered(
+    state: surrogate.State, op: str, value: Any, read: Callable[[surrogate.Gradient], Any]
+) -> Any:
+    """The native result of a call that gives booleans or integers, which remembers where it is from."""
+    gradient = state.rule(op)
+    origin = None if gradient is None else read(gradient)
+    if origin is None:
+        return value
+    state.captured(op)
+    return set_origin(value, origin)
 
 
 def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:

@@ -57,6 +57,7 @@ HOOKS = (
     Hook("asyncio:Handle._run", "the keys follow the async task that runs"),
     Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
     Hook("jax._src.core:trace_state_clean", "whether a function's call may be differentiated at all"),
+    Hook("jax._src.core:trace_ctx.trace", "whether a tracer that an origin holds can be used here"),
     Hook("jax.interpreters.ad:is_undefined_primal", "which operands a transpose is asked for"),
     Hook("jax.interpreters.ad:primitive_jvps", "the derivative of our primitives"),
     Hook("jax.interpreters.ad:primitive_transposes", "the reverse mode of our primitives"),
@@ -222,6 +223,15 @@ def tracing_for_a_cache() -> bool:
 def is_tracing() -> bool:
     """Whether any transformation of JAX's is under way here."""
     return not find("jax._src.core:trace_state_clean")()
+
+
+def traces_in_force() -> list[Any]:
+    """The trace that binds primitives here, and those around it."""
+    found, trace = [], find("jax._src.core:trace_ctx").trace
+    while trace is not None:
+        found.append(trace)
+        trace = getattr(trace, "parent_trace", None)
+    return found
 
 
 def varying_axes(x: Any) -> frozenset[str]:

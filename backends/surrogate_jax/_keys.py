@@ -75,7 +75,7 @@ def captured_by(jaxpr: Any, here: surrogate.State) -> surrogate.Compiled:
     found = _seen.get(jaxpr)
     if found is None:
         found = _seen[jaxpr] = surrogate.Compiled()
-        for call in _calls(jaxpr):
+        for call in filter(lambda call: call.op, _calls(jaxpr)):  # a twin was captured with its value
             found.add(here, call.op, call.site)
     return found
 

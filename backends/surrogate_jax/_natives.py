@@ -244,11 +244,11 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
         name = _CUSTOM + str(getattr(self, "__name__", ""))
         leaves, shape = jax.tree_util.tree_flatten((args, kwargs))
         state = _gradient(backend, name, leaves)
-        gradient: Any = None if state is None else state.rule(name, sys._getframe(1))
+        gradient: Any = None if state is None else state.rule(name, caller(sys._getframe(1)))
         if state is None or gradient is None:
             return native(self, *args, **kwargs)
         agree(state)
-        state.captured(name, frame=sys._getframe(1))
+        state.captured(name, frame=caller(sys._getframe(1)))
         at = [i for i, x in enumerate(leaves) if isinstance(x, jax.Array)]
         outs: list[Any] = []
 

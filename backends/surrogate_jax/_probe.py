@@ -23,7 +23,16 @@ def _nothing(xp: Any, x: Any) -> float:
 
 def _spelled(x: Any) -> Any:
     """One spelling for each way of seeing one."""
-    y = jnp.sign(x) + jax.lax.floor(x) + jax.nn.relu(x) + x % 2.0 + x.clip(-1.0, 1.0) + jnp.round(x, 2)
+    y = (
+        jnp.sign(x)
+        + jax.lax.floor(x)
+        + jax.nn.relu(x)
+        + x % 2.0
+        + x.clip(-1.0, 1.0)
+        + jnp.round(x, 2)
+        + (x > 0)
+        + jnp.argmax(x)
+    )
     return y + sum(divmod(x, 2.0)) + jnp.vectorize(jnp.ceil)(x) + jax.lax.map(jnp.trunc, x)
 
 
@@ -33,7 +42,9 @@ def _composite(x: Any) -> Any:
     return jnp.percentile(x, 30.0) + jnp.linalg.norm(x) + moved
 
 
-_EXPECTED = Counter(sign=1, round=1, floor=1, relu=1, mod=2, clip=1, floor_divide=1, ceil=1, trunc=1)
+_EXPECTED = Counter(
+    sign=1, round=1, greater=1, argmax=1, floor=1, relu=1, mod=2, clip=1, floor_divide=1, ceil=1, trunc=1
+)
 
 
 def probe(backend: surrogate.Backend) -> None:
@@ -52,12 +63,17 @@ def probe(backend: surrogate.Backend) -> None:
 
 
 def _captured(backend: surrogate.Backend, function: Any, x: Any) -> Counter[str]:
-    override = surrogate.override(backend, dict.fromkeys(backend.ops, _nothing))
+    override = surrogate.override(backend, _rules(backend))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", surrogate.NothingCapturedWarning)  # an error says it better
         with override:
             jax.make_jaxpr(lambda x: function(x))(x)  # a function that JAX has no trace of
     return +override.hits
+
+
+def _rules(backend: surrogate.Backend) -> dict[str, Any]:
+    """A rule for every op; one for an index is of the upstream gradient."""
+    return {op: "identity" if surrogate.op(op).one_hot else _nothing for op in backend.ops}
 
 
 def _names(counted: Counter[str]) -> str:

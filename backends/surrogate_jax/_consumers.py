@@ -1,0 +1,319 @@
+"""What a primitive does to the twins of its operands, where one of them has an origin.
+
+Each rule gives the origin of a result that is a boolean or an integer, or what carries the gradient of one
+that is a float. The value is the native one always.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from surrogate_jax._origins import Index, Lazy, Origin, origin_of
+from surrogate_jax._scope import suspend
+from surrogate_jax._steer import steer
+from surrogate_jax._twins import of_index
+
+Array = Any
+Twins = Sequence[Array]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One binding of a primitive.
+
+    Attributes:
+        bind: the native one.
+        args, params: what is bound.
+        origins: of each operand, where it has one.
+    """
+
+    bind: Callable[..., Any]
+    args: Sequence[Any]
+    params: Mapping[str, Any]
+    origins: Sequence[Origin | None]
+
+    def twins(self) -> list[Array]:
+        """The operands as floats: the twin of one with an origin, the cast of another."""
+        made = [None if o is None else o.twin() for o in self.origins]
+        dtype = jnp.result_type(*(t for t in made if t is not None))
+        return [_as(x if t is None else t, dtype) for x, t in zip(self.args, made, strict=True)]
+
+
+#: A rule: the twins of the results, from a step.
+Rule = Callable[[Step], Any]
+
+
+def origins_of(args: Sequence[Any]) -> list[Origin | None]:
+    """The origins of operands."""
+    return [origin_of(x) for x in args]
+
+
+def result(name: str, step: Step) -> list[Origin | None]:
+    """The origins of the results of a primitive; None where the origin ends here."""
+    index = _of_index(name, step)
+    if index is not None:
+        return [of_index(index)]
+    rule = RULES.get(name)
+    if rule is None or not _applies(name, step):
+        return [None]
+    needs = [o.twin for o in step.origins if o is not None] + [x for x in step.args if _is_float(x)]
+
+    def make() -> Any:
+        with suspend(*step.args):
+            return rule(step)
+
+    if name not in SEVERAL:
+        return [Origin(Lazy(make, needs))]
+    every = Lazy(make, needs)
+    split = step.params.get("sizes")
+    count = step.args[0].shape[step.params["axis"]] if split is None else len(split)
+    return [Origin(Lazy(functools.partial(_nth, every, i), needs)) for i in range(count)]
+
+
+def _applies(name: str, step: Step) -> bool:
+    """Whether the rule of a primitive holds for these operands; if not, the origin ends here."""
+    first, origins = step.args[0], step.origins
+    if name in ("not_p", "and_p", "or_p", "xor_p", "select_n_p"):
+        return bool(first.dtype == bool)
+    if name in ("eq_p", "ne_p"):
+        known = [o for o in origins if o is not None]
+        return bool(first.dtype == bool) or (len(known) == 1 and known[0].index is not None)
+    if name in ("gather_p", "dynamic_slice_p"):
+        if origins[0] is not None:
+            return True
+        place = next(i for i, o in enumerate(origins) if o is not None)
+        alone = name == "dynamic_slice_p" or step.args[place].shape[-1] == 1
+        return alone and origins[place].index is not None  # type: ignore[union-attr]
+    return not (name in ("div_p", "rem_p") and origins[1] is not None)
+
+
+def _nth(every: Lazy, i: int) -> Array:
+    return every.make()[i]
+
+
+# -- functions of a class ---------------------------------------------------------------------------
+
+
+def _of_index(name: str, step: Step) -> Index | None:
+    """The result as a function of the same class as the operands; None where it is none."""
+    found = [o.index for o in step.origins if o is not None]
+    if not found or any(index is None for index in found):
+        return None
+    first = found[0]
+    assert first is not None
+    if name in STRUCTURAL and len(step.args) == 1:
+        return Index(Lazy(functools.partial(_each_plane, step, first), [first.one_hot]), first.values)
+    if name not in POINTWISE or any(i is not None and i.one_hot is not first.one_hot for i in found):
+        return None
+    if any(jnp.size(x) != 1 for x, o in zip(step.args, step.origins, strict=True) if o is None):
+        return None
+    with suspend():
+        size = len(first.values)
+        columns = [
+            jnp.broadcast_to(jnp.asarray(x, jnp.result_type(x)).reshape(()), (size,)) if o is None
+            else jnp.asarray(o.index.values)  # type: ignore[union-attr]
+            for x, o in zip(step.args, step.origins, strict=True)
+        ]  # fmt: skip
+        return Index(first.one_hot, step.bind(*columns, **step.params))
+
+
+def _each_plane(step: Step, index: Index) -> Array:
+    """A structural primitive on every class's plane of the one-hot vector."""
+    one_hot = index.one_hot()
+    with suspend(one_hot):
+        return jax.vmap(lambda plane: step.bind(plane, **step.params), -1, -1)(one_hot)
+
+
+# -- rules ------------------------------------------------------------------------------------------
+
+
+def _as_it_is(step: Step) -> Any:
+    """The same primitive on floats."""
+    return step.bind(*step.twins(), **step.params)
+
+
+def _first_only(step: Step) -> Array:
+    """The primitive on the twin of its first operand; the others are places, and stay."""
+    first = step.origins[0]
+    if first is None:
+        return _chosen(step)
+    return step.bind(first.twin(), *step.args[1:], **step.params)
+
+
+def _converted(step: Step) -> Array:
+    (twin,) = step.twins()
+    wanted = step.params["new_dtype"]
+    return _as(twin, wanted) if jnp.issubdtype(wanted, jnp.floating) else twin
+
+
+def _not(step: Step) -> Array:
+    return 1 - step.twins()[0]
+
+
+def _and(step: Step) -> Array:
+    a, b = step.twins()
+    return a * b
+
+
+def _or(step: Step) -> Array:
+    a, b = step.twins()
+    return a + b - a * b
+
+
+def _xor(step: Step) -> Array:
+    a, b = step.twins()
+    return a + b - 2 * a * b
+
+
+def _all(step: Step) -> Array:
+    return jnp.prod(step.twins()[0], axis=tuple(step.params["axes"]))
+
+
+def _any(step: Step) -> Array:
+    return 1 - jnp.prod(1 - step.twins()[0], axis=tuple(step.params["axes"]))
+
+
+def _equal(step: Step) -> Array:
+    """Of booleans the multilinear extension; of an index and other values the entries of equal ones."""
+    if step.args[0].dtype == bool:
+        return 1 - _xor(step)
+    place = next(i for i, o in enumerate(step.origins) if o is not None)
+    index, other = step.origins[place].index, step.args[1 - place]  # type: ignore[union-attr]
+    assert index is not None
+    one_hot = index.one_hot()
+    hit = jnp.asarray(index.values) == jnp.asarray(other)[..., None]
+    if one_hot.ndim > 1 and one_hot.shape[-2] == 1 and hit.size == hit.shape[-2] * hit.shape[-1]:
+        columns = hit.reshape(hit.shape[-2:]).astype(one_hot.dtype)  # one_hot(i): no n x n for each i
+        return jnp.matmul(one_hot[..., 0, :], columns.T)
+    return jnp.sum(jnp.where(hit, one_hot, 0), axis=-1)
+
+
+def _unequal(step: Step) -> Array:
+    return _xor(step) if step.args[0].dtype == bool else 1 - _equal(step)
+
+
+def _quotient(step: Step) -> Array:
+    a, b = step.twins()
+    return a / b
+
+
+def _dot(step: Step) -> Array:
+    return step.bind(*step.twins(), **{**step.params, "preferred_element_type": None})
+
+
+def _summed(step: Step) -> Array:
+    return jnp.sum(step.twins()[0], axis=tuple(step.params["axes"]))
+
+
+def _selected(step: Step) -> Array:
+    """``where(b, u, v)``: the twin of b gets ``g * (u - v)``, u and v their own."""
+    which = step.args[0]
+    twins = [x if o is None else o.twin() for x, o in zip(step.args, step.origins, strict=True)]
+    dtype = jnp.result_type(*(t for t in twins if _is_float(t)))
+    floats = [_as(t, dtype) for t in twins[1:]]
+    native = step.bind(which, *floats)
+    if step.origins[0] is None:
+        return native
+    shape = jnp.shape(native)
+    twin = jnp.broadcast_to(_as(twins[0], dtype), shape)
+    return native + steer(lax.mul, [floats[1] - floats[0]], twin)
+
+
+def _chosen(step: Step) -> Array:
+    """What is looked up by an index: the one-hot vector gets ``<g, table[j]>`` for class j."""
+    place = next(i for i, o in enumerate(step.origins) if o is not None)
+    index = step.origins[place].index  # type: ignore[union-attr]
+    assert index is not None
+    one_hot, table = index.one_hot(), step.args[0]
+    native = step.bind(*step.args, **step.params)
+    if not _is_float(table):
+        table, native = _as(table, one_hot.dtype), _as(native, one_hot.dtype)
+    by = _LookUp(step.bind, step.params, place, jnp.shape(step.args[place]))
+    others = [x for i, x in enumerate(step.args) if i not in (0, place)]
+    return native + steer(by, [table, jnp.asarray(index.values), *others], _as(one_hot, table.dtype))
+
+
+class _LookUp:
+    """``sum_j one_hot[..., j] * table[j]``, as the primitive looks up."""
+
+    def __init__(
+        self, bind: Callable[..., Any], params: Mapping[str, Any], place: int, shape: tuple[int, ...]
+    ) -> None:
+        self.bind, self.place, self.shape = bind, place, shape
+        self.params = {**params, "mode": lax.GatherScatterMode.CLIP} if "mode" in params else params
+
+    def __call__(self, table: Array, values: Array, *rest: Array) -> Array:
+        *others, one_hot = rest
+        rows = jax.vmap(lambda value: self._row(table, value, others))(values)
+        weights = jnp.moveaxis(one_hot, -1, 0)
+        numbers = self.params.get("dimension_numbers")
+        if numbers is None:
+            weights = weights.reshape(weights.shape + (1,) * (rows.ndim - 1))
+            return jnp.sum(weights * rows, axis=0)
+        weights = weights[..., 0]  # the index vector has one entry
+        kept = [axis for axis in range(rows.ndim - 1) if axis not in numbers.offset_dims]
+        full = lax.broadcast_in_dim(weights, rows.shape, [0, *(axis + 1 for axis in kept)])
+        return jnp.sum(full * rows, axis=0)
+
+    def _row(self, table: Array, value: Array, others: Sequence[Array]) -> Array:
+        """What is looked up if every index is this value."""
+        args = [table, *others]
+        args.insert(self.place, jnp.full(self.shape, value))
+        return self.bind(*args, **self.params)
+
+
+def _is_float(x: Any) -> bool:
+    return bool(jnp.issubdtype(jnp.result_type(x), jnp.floating))
+
+
+def _as(x: Any, dtype: Any) -> Array:
+    if not isinstance(x, jax.Array):  # a literal of a jaxpr, whose own dtype would be kept
+        return jnp.asarray(np.asarray(x).astype(dtype))
+    return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+#: Primitives that move elements about: the twin's are moved alike.
+STRUCTURAL = frozenset(
+    ("reshape_p", "transpose_p", "slice_p", "broadcast_in_dim_p", "squeeze_p", "rev_p", "copy_p")
+)
+#: Primitives that work element by element.
+POINTWISE = frozenset(
+    (
+        *("add_p", "sub_p", "mul_p", "neg_p", "div_p", "rem_p", "max_p", "min_p", "clamp_p", "sign_p"),
+        *("eq_p", "ne_p", "lt_p", "le_p", "gt_p", "ge_p", "and_p", "or_p", "not_p", "xor_p", "select_n_p"),
+        *("abs_p", "convert_element_type_p"),
+    )
+)
+#: Primitives with several results.
+SEVERAL = frozenset({"split_p", "unstack_p"})
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(STRUCTURAL, _as_it_is),
+    **dict.fromkeys(("add_p", "sub_p", "mul_p", "neg_p", "max_p", "min_p", "rem_p"), _as_it_is),
+    **dict.fromkeys(
+        ("concatenate_p", "stack_p", "pad_p", "split_p", "unstack_p", "tile_p", "cumsum_p"), _as_it_is
+    ),
+    "convert_element_type_p": _converted,
+    "dynamic_slice_p": _first_only,
+    "gather_p": _first_only,
+    "not_p": _not,
+    "and_p": _and,
+    "or_p": _or,
+    "xor_p": _xor,
+    "eq_p": _equal,
+    "ne_p": _unequal,
+    "reduce_and_p": _all,
+    "reduce_or_p": _any,
+    "reduce_sum_p": _summed,
+    "dot_general_p": _dot,
+    "div_p": _quotient,
+    "select_n_p": _selected,
+}
