@@ -9,6 +9,7 @@ Without pytest, :func:`check_backend` runs the same checks and returns a report.
 """
 
 from surrogate.testing._agreement import Agreement as Agreement, agreements as agreements
+from surrogate.testing._anything import check_rule as check_rule
 from surrogate.testing._conformance import Conformance as Conformance
 from surrogate.testing._expected import ConformanceWarning as ConformanceWarning
 from surrogate.testing._failure import BrokenPromiseError as BrokenPromiseError

@@ -1,0 +1,75 @@
+"""A check for rules that are no ops of the catalogue: native formulas, and whole functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from surrogate._backend import Backend
+from surrogate._override import override
+from surrogate._plugins import load_backend
+from surrogate.testing._failure import demand, demand_all
+
+
+def check_rule(
+    backend: str | Backend,
+    rules: Mapping[Any, Any],
+    f: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    g: Any,
+    cotangents: Sequence[Any],
+    tolerance: float = 0.0,
+) -> None:
+    """Check a rule for a native op or a whole function where a user's function meets it.
+
+    The value is the native one bit by bit; the cotangents are those given, eagerly, compiled and under a
+    compiled function that was called before; outside of the override everything is native again, and the
+    captures were counted.
+
+    Args:
+        backend: its name.
+        rules: as for :func:`surrogate.override`, with one key.
+        f: a function of the framework's arrays that calls the op or function once, and returns one array.
+        inputs: its arguments as NumPy arrays of a floating dtype.
+        g: the upstream gradient as a NumPy array.
+        cotangents: the right cotangent of each input, worked out by hand; None where it does not matter.
+        tolerance: how far, absolutely, a cotangent may be off.
+
+    Raises:
+        BrokenPromiseError: says which of these does not hold, and with which numbers.
+    """
+    found = load_backend(backend)
+    modes = {"eager": f, **({"compiled": found.compile(f)} if "compile" in found.transforms else {})}
+    for mode, function in modes.items():
+        native = _run(found, function, inputs, g)
+        scope = override(found, dict(rules))
+        for _ in range(2):
+            with scope:
+                value, got = _run(found, function, inputs, g)
+            same = np.asarray(value).tobytes() == np.asarray(native[0]).tobytes()
+            demand(same, f"{mode}: the value is not the native one bit by bit")
+            for at, (one, right) in enumerate(zip(got, cotangents, strict=True)):
+                if right is not None:
+                    _compare(f"{mode}: the cotangent of input {at} is wrong", one, right, tolerance)
+            after = _run(found, function, inputs, g)
+            for at, (one, right) in enumerate(zip(after[1], native[1], strict=True)):
+                _compare(f"{mode}: outside of the override input {at} is not native again", one, right, 0.0)
+        demand(sum(scope.hits.values()), f"{mode}: no capture was counted")
+
+
+def _run(backend: Backend, f: Callable[..., Any], inputs: Sequence[Any], g: Any) -> tuple[Any, list[Any]]:
+    arrays = [backend.asarray(np.asarray(x)) for x in inputs]
+    value, found = backend.grad(f, arrays, backend.asarray(np.asarray(g)))
+    return backend.numpy(value), [backend.numpy(one) for one in found]
+
+
+def _compare(message: str, got: Any, right: Any, tolerance: float) -> None:
+    got, right = np.asarray(got), np.asarray(right)
+    demand(got.shape == right.shape, f"{message}: its shape is {got.shape}, not {right.shape}")
+    off = np.abs(got.astype(float) - right.astype(float)) <= tolerance
+    demand_all(
+        off | (got == right) | (np.isnan(got) & np.isnan(right)), message, {"got": got, "right": right}
+    )
