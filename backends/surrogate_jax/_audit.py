@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 
 from surrogate.auditing import Place, Size, Trace
 from surrogate_jax import _audit_numbers, _audit_places
-from surrogate_jax._audit_program import inexact, read
+from surrogate_jax._audit_program import Body, inexact, read
 from surrogate_jax._audit_questions import ask_all
 from surrogate_jax._audit_taint import follow
 from surrogate_jax._audit_trace import Builder
@@ -62,7 +63,7 @@ def record(
     follow(program, [True] * len(sources.arrays))
     with suspend(), jax.disable_jit(False):
         ask_all(program)
-        seen, back, sizes = jax.device_get(_measure(program, sources.arrays))
+        seen, back, sizes = jax.device_get(compiled(program)(sources.arrays))
     builder = Builder()
     ids = [builder.constant(x) for x in sources.arrays]
     (end,) = builder.body(program, ids, seen, back)
@@ -71,8 +72,8 @@ def record(
     return Trace("jax", builder.calls, builder.values, named, end, grads)
 
 
-def _measure(program: Any, arrays: Sequence[Any]) -> Any:
-    """The numbers of all values, of all cotangents, and the sizes of sources and gradients."""
+def compiled(program: Body) -> Function:
+    """A function of the sources: numbers of all values and all cotangents, sizes of sources and gradients."""
 
     def forward(arrays: Sequence[Any], slots: Any) -> tuple[Any, Any]:
         (out,), seen = _audit_numbers.run(program, arrays, slots)
@@ -82,7 +83,7 @@ def _measure(program: Any, arrays: Sequence[Any]) -> Any:
         (_, seen), (gradients, back) = jax.value_and_grad(forward, (0, 1), has_aux=True)(arrays, slots)
         return seen, back, [_size(g, x) for g, x in zip(gradients, arrays, strict=True)]
 
-    return jax.jit(step)(list(arrays), _audit_numbers.slots(program))
+    return functools.partial(jax.jit(step), slots=_audit_numbers.slots(program))
 
 
 def _size(gradient: Any, value: Any) -> Any:
