@@ -52,3 +52,18 @@ def test_a_name_like_no_other_gets_the_list_alone():
 
 def test_only_what_is_known_is_suggested():
     assert unknown("backend", "tf", ["torch"]) == "unknown backend 'tf'. Known backends: torch."
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("sgin", "sign"), ("aten::sgn", "sign"), ("%", "mod"), ("//", "floor_divide"), (">", "greater")],
+)
+def test_what_an_op_is_called_elsewhere_is_understood(typed, meant):
+    with pytest.raises(surrogate.UnknownOpError, match=rf"did you mean '{meant}'\?"):
+        surrogate.gradient(typed, "identity")
+
+
+@pytest.mark.parametrize("typed", ["ste", "STE", "straight_through", "linear", "pass"])
+def test_the_names_of_straight_through_are_understood(typed):
+    with pytest.raises(surrogate.UnknownGradientError, match=r"did you mean 'identity'\?"):
+        surrogate.gradient("sign", typed)
