@@ -135,6 +135,7 @@ class Consumers:
             kernel = _eager(overload, handler)
             hide([kernel])
             self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
+        hide([vars(_origin.Discrete)["__torch_function__"].__func__])
         self._attributes: Any = None
         _origin.on_attribute[:] = [self.put_in]
 

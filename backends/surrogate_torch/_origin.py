@@ -124,7 +124,8 @@ def _names(*lines: str) -> frozenset[str]:
 _OF_TENSORS = _names(
     "size dim stride numel nelement is_contiguous element_size data_ptr requires_grad_ __len__ __hash__",
     "is_floating_point is_complex is_signed ndimension storage_offset untyped_storage get_device is_shared",
-    "detach record_stream register_hook retain_grad _is_view __set__",
+    "detach record_stream register_hook retain_grad _is_view __set__ new_zeros new_ones new_empty new_full",
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like",
 )
 #: Attributes that are tensors of the same elements.
 _TRANSPOSED = frozenset(getattr(torch.Tensor, name).__get__ for name in ("T", "mT", "H", "mH"))
@@ -144,6 +145,9 @@ def _row(table: Any, index: Any) -> Any:
 
 
 def _is_result(found: Any) -> bool:
+    """Whether a call gave tensors without an origin."""
+    if isinstance(found, Discrete):
+        return False  # it may have returned its operand
     return isinstance(found, torch.Tensor) or (
         isinstance(found, list | tuple) and any(isinstance(part, torch.Tensor) for part in found)
     )
@@ -178,6 +182,8 @@ def marked(x: Any, origin: Origin) -> Any:
     """``x`` with an origin."""
     origin.version = x._version
     if _tracing() is None and not _in_transform():
+        if "torch._dynamo" in sys.modules:
+            torch._dynamo.config.nontraceable_tensor_subclasses.add(Discrete)  # it cannot trace ours
         x = torch.Tensor._make_subclass(Discrete, x)
     else:
         for prepare in on_attribute:

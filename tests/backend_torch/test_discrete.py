@@ -1,6 +1,8 @@
 """What becomes of a comparison: each use gives the gradient of the same program written with floats."""
 
+import copy
 import gc
+import pickle
 import warnings
 import weakref
 
@@ -426,3 +428,24 @@ def test_what_pytorch_compares_for_itself_stays_native():
         loss = loss - torch.distributions.Normal(x, scale).log_prob(torch.zeros_like(x)).sum()
         torch.autograd.grad(loss, (x, scale))
     assert +o.hits == {"heaviside": 1}
+
+
+def test_it_can_be_copied_saved_and_shown():
+    with surrogate.override("torch", {"compare": "arctan"}):
+        b = X.clone().requires_grad_() > 0
+    for other in (
+        copy.deepcopy(b),
+        pickle.loads(pickle.dumps(b)),
+        b.to("cpu"),
+        torch.zeros_like(b) | (X > 0),
+    ):
+        assert torch.equal(other, X > 0)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of the compiler, about what it steps out of
+def test_an_argument_of_a_compiled_function(fresh_compiler):
+    with surrogate.override("torch", {"compare": "identity"}):
+        x = X.clone().requires_grad_()
+        y = torch.compile(lambda b: b.double() * W, backend="eager")(x > 0)
+        (found,) = torch.autograd.grad(y.sum(), x)
+    assert torch.equal(found, W)
