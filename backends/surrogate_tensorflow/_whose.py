@@ -27,6 +27,7 @@ _PLUMBING = frozenset(
         "error_handler",
         "new_func",
         "op_dispatch_handler",
+        "sparse_wrapper",
         "tensor_equals",
         "tensor_not_equals",
         "weak_tensor_binary_op_wrapper",
@@ -66,6 +67,8 @@ def is_users(backend: TensorFlowBackend, op: str) -> bool:
     user = backend.store.callers.user_frame(frame)
     while frame is not None and frame is not user:
         module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if module.startswith("keras.src.ops."):
+            return _is_public(frame, names)  # a model that was built of it is far from the user
         if module.startswith(_CALLERS):
             return True
         passing = name in names or name in _PLUMBING or module.startswith(_OWN)
@@ -75,12 +78,16 @@ def is_users(backend: TensorFlowBackend, op: str) -> bool:
     return True
 
 
-#: Modules that call what the user gave them, so ``tf.function(tf.maximum)`` is the user's; and the public
-#: functions of Keras, which a model that was built of them calls far from the user.
+def _is_public(frame: Any, names: frozenset[str]) -> bool:
+    """Whether a function of ``keras.ops``, or the operation that a model is built of, is the op itself."""
+    owner = frame.f_code.co_qualname.partition(".")[0].lower()
+    return frame.f_code.co_name in names or owner in {name.replace("_", "") for name in names}
+
+
+#: Modules that call what the user gave them, so ``tf.function(tf.maximum)`` is the user's.
 _CALLERS = (
     "keras.src.layers.activations.activation",
     "keras.src.layers.core.lambda_layer",
-    "keras.src.ops.",
     "tensorflow.python.autograph.operators",
     "tensorflow.python.data.",
     "tensorflow.python.distribute.",

@@ -259,3 +259,25 @@ def test_it_is_said_once_for_each_line():
                 tf.boolean_mask(tf.cast(b, F), b)
     assert len([one for one in told if "ends here" in str(one.message)]) == 1
     assert told[0].filename == __file__
+
+
+LARGER = {"tf": tf.maximum, "keras": keras.ops.maximum, "raw": lambda x, y: tf.raw_ops.Maximum(x=x, y=y)}
+
+
+@pytest.mark.parametrize("mode", REVERSE)
+@pytest.mark.parametrize("spelling", LARGER)
+def test_the_larger_of_two(spelling, mode):
+    with surrogate.override("tensorflow", {"maximum": "split"}) as o:
+        found = tensorflow_modes.ALL[mode](lambda x: LARGER[spelling](x, tf.constant(Y)), tf.constant(X))
+    np.testing.assert_array_equal(found, reference.vjp("maximum", "split", X, Y)[0])
+    assert o.hits["maximum"] >= 1
+
+
+def test_what_composites_compare_for_themselves_is_native():
+    x = tf.constant(X)
+    native = tensorflow_modes.eager(lambda x: tf.clip_by_norm(x, 1.0), x)
+    rules = {"compare": "identity", "equal": "gaussian", "maximum": "identity"}
+    with surrogate.override("tensorflow", rules) as o:
+        found = tensorflow_modes.eager(lambda x: tf.clip_by_norm(x, 1.0) + 0 * tf.cast(x > 0, F), x)
+    np.testing.assert_array_equal(found, native)
+    assert o.hits["greater"] == 1

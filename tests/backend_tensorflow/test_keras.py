@@ -164,6 +164,7 @@ def test_a_keras_file_holds_no_rules(tmp_path):
         assert np.abs(fitted(again)).max() > 0
 
 
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
 def test_native_errors_stay_for_symbolic_tensors():
     with (
         surrogate.use("tensorflow", {"sign": "hardtanh"}) as o,
