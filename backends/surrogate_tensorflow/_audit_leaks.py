@@ -110,12 +110,17 @@ def _custom_gradients(recorder: Recorder) -> Callable[[Any], Any]:
 
     def make(real: Any) -> Any:
         def record_operation(
-            op_type: Any, outputs: Any, inputs: Any, backward: Any, forward: Any = None
+            op_type: Any,
+            output_tensors: Any,
+            input_tensors: Any,
+            backward_function: Any,
+            forward_function: Any = None,
         ) -> Any:
-            found = real(op_type, outputs, inputs, backward, forward)
-            if not recorder.silent:
+            found = real(op_type, output_tensors, input_tensors, backward_function, forward_function)
+            outputs = tf.nest.flatten(output_tensors)
+            if not recorder.silent and any(isinstance(x, _hooks.eager_tensor.native) for x in outputs):
                 name = op_type.decode() if isinstance(op_type, bytes) else str(op_type)
-                recorder.as_one(name, tf.nest.flatten(inputs), tf.nest.flatten(outputs), backward)
+                recorder.as_one(name, tf.nest.flatten(input_tensors), outputs, backward_function)
             return found
 
         return record_operation

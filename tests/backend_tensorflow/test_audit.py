@@ -214,6 +214,18 @@ def test_numbers_are_those_of_the_program():
     assert root.g_in[0].hi == pytest.approx(0.5 / 0.55**0.5)
 
 
+def test_a_loaded_model_is_one_op(tmp_path):
+    module = tf.Module()
+    module.w = tf.Variable(W)
+    module.call = tf.function(lambda x: tf.round(module.w * x), input_signature=[tf.TensorSpec([12])])
+    tf.saved_model.save(module, tmp_path)
+    loaded, b = tf.saved_model.load(tmp_path), tf.Variable(1.0)
+    report = surrogate.audit("tensorflow", lambda x: tf.reduce_sum(loaded.call(x)) + b**2, tf.ones(12))
+    (finding,) = (f for f in report.findings if f.at_least("warning"))
+    assert (finding.kind, finding.severity, finding.where.file) == ("zero", "error", __file__)
+    assert (report.reached, report.sources) == (1, 2)
+
+
 # -- a script under watch ----------------------------------------------------------------------------
 
 
