@@ -202,14 +202,34 @@ def read_native(
     return NativeFormula(backend, key, name, function, jvp, registered, read_parameters(function, label))
 
 
+def scaled(call: NativeCall, g: Any, *, factor: float) -> Any:
+    """The framework's own cotangents, times a factor."""
+    found = call.native(g)
+    if isinstance(found, tuple | list):
+        return tuple(None if one is None else one * factor for one in found)
+    return None if found is None else found * factor
+
+
+def reversal(call: NativeCall, g: Any, *, factor: float = 1.0) -> Any:
+    """The framework's own cotangents with the other sign (Ganin et al. 2016, arXiv 1505.07818)."""
+    return scaled(call, g, factor=-factor)
+
+
+#: Formulas that every native op has.
+GENERIC: dict[str, Callable[..., Any]] = {"scaled": scaled, "reversal": reversal}
+
+
 def find_formula(backend: str | None, key: str, name: str) -> NativeFormula | None:
-    """The registered formula of this name."""
+    """The registered formula of this name, or one that every native op has."""
+    if backend is not None and name in GENERIC and name not in _formulas.get((backend, key), {}):
+        return read_native(backend, key, GENERIC[name], name=name, jvp=None, registered=True)
     return _formulas.get((backend, key), {}).get(name) or _formulas.get((None, key), {}).get(name)
 
 
 def formulas(backend: str | None, key: str) -> list[str]:
     """Names of the formulas that are registered for a native op or function."""
-    return sorted({*_formulas.get((backend, key), {}), *_formulas.get((None, key), {})})
+    generic = GENERIC if backend is not None else {}
+    return sorted({*_formulas.get((backend, key), {}), *_formulas.get((None, key), {}), *generic})
 
 
 def add(formula: NativeFormula, *, replace: bool = False) -> None:

@@ -37,6 +37,13 @@ class NativeKit(abc.ABC):
         """The native names that a public function of the framework ends in; empty for any other path."""
 
     @staticmethod
+    def ship(backend: str, pack: Mapping[str, Mapping[str, Callable[..., Any]]]) -> None:
+        """Register the formulas that come with a backend: native name -> formula by name."""
+        for key, named in pack.items():
+            for name, function in named.items():
+                add(read_native(backend, key, function, name=name, jvp=None, registered=True))
+
+    @staticmethod
     def suggest(name: str, known: Iterable[str]) -> str:
         """``": did you mean 'aten::sort'?"``, or a full stop: for the message of an unknown name."""
         near = nearest(name, sorted(set(known)))

@@ -18,6 +18,7 @@ from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, Uns
 from surrogate_jax._formula import Call, formula_p
 from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
 from surrogate_jax._origin import in_pallas_kernel, origin
+from surrogate_jax._pack import PACK
 from surrogate_jax._scope import agree, in_keys, suspended
 
 Bind = Callable[..., Any]
@@ -76,6 +77,7 @@ class Natives(NativeKit):
     def __init__(self, backend: surrogate.Backend) -> None:
         self._backend = backend
         self._hooked: set[str] = set()
+        self.ship("jax", PACK)
 
     def canonical(self, name: str) -> str:
         if name.startswith(_CUSTOM):

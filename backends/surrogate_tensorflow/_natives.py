@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_tensorflow import _hooks, _met, _types
+from surrogate_tensorflow._pack import PACK
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._scope import Situation
@@ -46,6 +47,9 @@ _PREFIX = "SurrogateNative_"
 
 class Natives(NativeKit):
     """Native names are op types, as in ``tf.raw_ops``."""
+
+    def __init__(self) -> None:
+        self.ship("tensorflow", PACK)
 
     def canonical(self, name: str) -> str:
         known = [one for one in dir(tf.raw_ops) if not one.startswith("_")]

@@ -17,6 +17,7 @@ from surrogate_torch._boundary import hide
 from surrogate_torch._ends import ENDS
 from surrogate_torch._kernels import PassOn, front, needs_of, tracing
 from surrogate_torch._native_node import Asked, Native, Operands
+from surrogate_torch._pack import PACK
 from surrogate_torch._scope import Scope
 
 _after_autograd = torch._C._after_autograd_keyset
@@ -40,6 +41,7 @@ class Natives(NativeKit):
         self._scope = Scope(backend)
         self._libraries: list[Any] = []  # PyTorch takes kernels out with their library
         self._installed: set[Any] = set()
+        self.ship("torch", PACK)
 
     def canonical(self, name: str) -> str:
         overloads = _overloads(name)

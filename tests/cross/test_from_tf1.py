@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import surrogate
+from surrogate.testing import check_rule
 
 X = np.array([-2.0, -0.5, 0.0, 0.5, 2.0], np.float32)
 G = np.array([1.0, -1.0, 3.0, -2.0, 2.0], np.float32)
@@ -102,3 +103,17 @@ def test_the_numbers_of_the_old_code(name: str, use: str) -> None:
         _, (found,) = backend.grad(lambda x: f(x), [backend.asarray(x)], backend.asarray(g))
     np.testing.assert_allclose(backend.numpy(found).ravel(), np.asarray(expected), rtol=0, atol=1e-6)
     assert sum(o.hits.values()) >= 1
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "jax"])
+def test_the_formulas_that_come_with_a_backend(name: str) -> None:
+    pytest.importorskip(name)
+    table, share, x = ops(name), np.full_like(IMAGE, 0.25), np.array([0.0, 4.0], np.float32)
+    pool, root = table["pool_key"], table["sqrt_key"]
+    g, ones = np.ones((1, 1, 2, 2), np.float32), np.ones(2, np.float32)
+    check_rule(name, {pool: "spread"}, table["pool"], [IMAGE], g=g, cotangents=[share])
+    check_rule(name, {root: "finite"}, table["sqrt"], [x], g=ones, cotangents=[np.array([0.0, 0.25])])
+    x = np.array([1.0, 4.0], np.float32)
+    reversed_ = [np.array([-1.0, -0.5])]
+    check_rule(name, {root: "reversal(factor=2)"}, table["sqrt"], [x], g=ones, cotangents=reversed_)
+    check_rule(name, {root: "scaled(factor=-2)"}, table["sqrt"], [x], g=ones, cotangents=reversed_)
