@@ -35,4 +35,4 @@ def test_leaves_nothing_behind(rounds, loading, steps):
     ]
     found = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert found.returncode == 0, found.stdout + found.stderr[-2000:]
-    assert found.stdout.count("later") == len(steps)
+    assert found.stdout.count(", later:") == len(steps)
