@@ -60,7 +60,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re|pathlib)\..*"),
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
-    ("py:.*", r"(surrogate\._\w+\.)?(Callers|Entry|Formula|Layer|Places|Result|Store)"),
+    ("py:.*", r"(surrogate\._\w+\.)?(Callers|Entry|Formula|Layer|Places|Result|Store|T)"),
     ("py:.*", r"AbstractContextManager"),
     ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
     ("py:.*", r"PluginManager.*"),

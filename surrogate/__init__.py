@@ -14,6 +14,7 @@ from surrogate import reference as reference
 from surrogate._arrival import when_imported as when_imported
 from surrogate._audit import audit as audit
 from surrogate._backend import Backend as Backend
+from surrogate._by_name import rules_by_name as rules_by_name
 from surrogate._captures import Captured as Captured, Captures as Captures
 from surrogate._compiled import Compiled as Compiled
 from surrogate._decorate import Inside as Inside

@@ -63,6 +63,7 @@ HOOKS = (
     Hook("torch.utils._python_dispatch.TorchDispatchMode", "every op of a program, for the audit (public)"),
     Hook("torch.utils._pytree.tree_flatten", "the tensors in arguments of any structure"),
     Hook("torch.utils._pytree.tree_unflatten", "the same, back"),
+    Hook("torch.utils._pytree.tree_map", "the same, one by one"),
     Hook("torch._C._parse_dispatch_key", "the dispatch key of ops of a boolean with an origin, by name"),
     Hook("torch._C._IncludeDispatchKeyGuard", "let ops pass that key"),
     Hook("torch._C._ExcludeDispatchKeyGuard", "let them pass it by"),
@@ -96,6 +97,10 @@ HOOKS = (
 #: Needed when torch.compile traces; importing them loads the compiler.
 COMPILER_HOOKS = (
     Hook("torch._dynamo.source.GlobalStateSource", "the source of a guard that reads no variable"),
+    Hook(
+        "torch._dynamo.config.nontraceable_tensor_subclasses",
+        "eager values with an origin stay out of graphs",
+    ),
     Hook(
         "torch._dynamo.variables.builder.VariableBuilder._type_dispatch",
         "what the compiler makes of an override",

@@ -88,16 +88,18 @@ STATEMENTS = {
     },
     "round": {
         "sine": (lambda x: 2 * mp.sinpi(to_nearest(x)) ** 2, []),
+        "cubic": (lambda x: 3 * to_nearest(x) ** 2, []),
         "soft_round": (lambda x, alpha: soft(alpha, x - mp.floor(x) - 0.5), [{"alpha": 100}]),
     },
     "floor": {
         "sine": (lambda x: 2 * mp.cospi(to_nearest(x)) ** 2, []),
+        "cubic": (lambda x: 3 * (x - mp.floor(x) - mp.mpf(1) / 2) ** 2, []),
         "soft_round": (lambda x, alpha: soft(alpha, x + 0.5 - mp.floor(x + 0.5) - 0.5), [{"alpha": 100}]),
     },
     "trunc": {"sine": (lambda x: 2 * mp.cospi(to_nearest(x)) ** 2 if abs(x) >= 0.5 else 0, [])},
     "relu": {"sigmoid": (lambda x, slope: 1 / (1 + mp.exp(-slope * x)), [{"slope": 100}])},
 }
-STATEMENTS["ceil"] = STATEMENTS["floor"]
+STATEMENTS["ceil"] = {name: one for name, one in STATEMENTS["floor"].items() if name != "cubic"}
 STATEMENTS["trunc"]["soft_round"] = STATEMENTS["floor"]["soft_round"]
 
 CASES = [

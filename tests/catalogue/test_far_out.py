@@ -12,7 +12,16 @@ from surrogate._examples import examples
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 TINY = {"float16": 6e-8, "bfloat16": 9.2e-41, "float32": 1e-45, "float64": 5e-324}
-REST = {"heaviside": (0.5,), "clip": (-1.0, 1.0)}  # the other inputs
+REST = {  # the other inputs
+    "heaviside": (0.5,),
+    "clip": (-1.0, 1.0),
+    **dict.fromkeys(("equal", "not_equal", "maximum", "minimum"), (0.0,)),
+}
+#: Their formulas are those of heaviside at x - y, of trunc, or of whole vectors: see test_discrete.
+ELSEWHERE = {
+    *("greater", "greater_equal", "less", "less_equal", "searchsorted", "astype", "argmax", "argmin"),
+    *("mod", "fmod", "floor_divide"),
+}
 STEEP = [
     *(f"sign:{spec}" for spec in ("tanh(slope=100)", "sigmoid(slope=100)", "arctan(alpha=100)")),
     *(f"sign:{spec}" for spec in ("softsign(alpha=100)", "swish_sign(beta=100)", "ede(t=100)")),
@@ -26,12 +35,7 @@ STEEP = [
     "round:soft_round(alpha=100)",
     "relu:sigmoid(slope=100)",
 ]
-UNARY = [
-    f"{op}:{spec}"
-    for op in surrogate.ops()
-    if op not in ("mod", "fmod", "floor_divide")
-    for spec in examples(op)
-]
+UNARY = [f"{op}:{spec}" for op in surrogate.ops() if op not in ELSEWHERE for spec in examples(op)]
 EVERYWHERE = np.concatenate(
     [[0.0], np.logspace(-4, 4, 60), np.linspace(0, 4, 33), [1e-3, 0.5, 1, 1.5, 2, 2.5, 3, 1e4]]
 )
@@ -72,6 +76,10 @@ LIMITS = {  # at -inf and +inf, where it is not 0 at both
     "relu:guided": (0, 1),
     "clip:towards": (0, 1),
     "abs:sign0": (-1, 1),
+    "floor:cubic": (0.75, 0.75),
+    **{f"maximum:{name}": (0, 1) for name in ("closed", "split", "towards")},
+    **{f"minimum:{name}": (1, 0) for name in ("closed", "split")},
+    "minimum:towards": (1, 1),
     "round:soft_round": (4 / math.cosh(2) ** 2 / (2 * math.tanh(2)),) * 2,
     "floor:sine": (2, 2),
     "ceil:sine": (2, 2),
@@ -106,6 +114,11 @@ AT_NAN = {  # what does not propagate NaN: constants, and windows, which are clo
     "boxcar": 0,
     "closed": 0,
     "open": 0,
+    "open_boxcar": 0,
+    "pact": 0,
+    "split": 0,
+    "equal:triangle": 0,
+    "not_equal:triangle": 0,
     "half": 0,
     "towards": 0,
     "guided": 0,
@@ -118,10 +131,15 @@ AT_NAN = {  # what does not propagate NaN: constants, and windows, which are clo
 def test_a_formula_propagates_nan_and_a_window_is_closed_there(label):
     name = label.partition(":")[2].partition("(")[0]
     got = evaluate(label, np.array([np.nan]))[0]
-    assert got == AT_NAN[name] if name in AT_NAN else math.isnan(got)
+    expected = AT_NAN.get(label.partition("(")[0], AT_NAN.get(name))
+    assert math.isnan(got) if expected is None else got == expected
 
 
-NOT_EVEN = {"ewgs", "s2nn", "guided", "towards", "sign0", "relu:leaky", "relu:sigmoid"}
+NOT_EVEN = {"ewgs", "s2nn", "guided", "towards", "sign0", "relu:leaky", "relu:sigmoid", "clip:pact"}
+NOT_EVEN |= {f"{op}:{name}" for op in ("maximum", "minimum") for name in ("closed", "split")}
+ODD = [
+    label for label in UNARY if label.partition(":")[0] in ("equal", "not_equal")
+]  # bumps' own derivatives
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -130,13 +148,22 @@ NOT_EVEN = {"ewgs", "s2nn", "guided", "towards", "sign0", "relu:leaky", "relu:si
     [
         label
         for label in [*UNARY, *STEEP]
-        if not NOT_EVEN & {label.partition("(")[0], label.partition(":")[2].partition("(")[0]}
+        if label not in ODD
+        and not NOT_EVEN & {label.partition("(")[0], label.partition(":")[2].partition("(")[0]}
     ],
 )
 def test_an_even_one_is_even_to_the_last_bit(label, dtype):
     x = np.concatenate([EVERYWHERE, [np.inf, np.nan, TINY[dtype]]]).astype(DTYPES[dtype])
     right, left = (evaluate(label, side).astype(np.float64) for side in (x, -x))
     np.testing.assert_array_equal(right, left)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("label", ODD)
+def test_the_derivative_of_a_bump_is_odd_to_the_last_bit(label, dtype):
+    x = np.concatenate([EVERYWHERE, [np.inf, np.nan, TINY[dtype]]]).astype(DTYPES[dtype])
+    right, left = (evaluate(label, side).astype(np.float64) for side in (x, -x))
+    np.testing.assert_array_equal(right, -left)
 
 
 @pytest.mark.parametrize(
