@@ -27,7 +27,10 @@ class _Done(BaseException):
     """Ends a script; no ``except Exception`` of its own stops it."""
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    short_help="Say which line of a script costs a gradient.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as in 'python -m'.")
 @click.option("--backend", help="Watch this framework; by default each one that the script imports.")
 @click.option("--step", type=click.IntRange(1), default=1, show_default=True, help="Which gradient.")

@@ -22,7 +22,10 @@ from surrogate.cli._rules import read_rules
 from surrogate.cli._script import run_script
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    short_help="Run an unmodified script under overrides.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as in 'python -m'.")
 @click.option("--backend", help="Override in this framework; by default in each that the script imports.")
 @click.option(
