@@ -9,6 +9,7 @@ from toy.backend import Toy
 import surrogate
 from surrogate.testing import check_backend
 from surrogate.testing._namespace import (
+    ALONG,
     BINARY,
     CASTS,
     CONSTANTS,
@@ -43,6 +44,8 @@ OTHER = {
     "pow": "maximum",
     "zeros_like": "ones_like",
     "ones_like": "zeros_like",
+    "softmax": "sum",
+    "sum": "softmax",
     "e": "pi",
     "pi": "e",
     "nan": "inf",
@@ -58,7 +61,7 @@ def check(**names):
 
 
 def test_the_kinds_cover_every_name_once():
-    kinds = [*CONSTANTS, *TESTS, *LOGICAL, *BINARY, *CASTS, *UNARY]
+    kinds = [*CONSTANTS, *TESTS, *LOGICAL, *BINARY, *CASTS, *UNARY, *ALONG, "parameter"]
     assert sorted(kinds) == sorted(surrogate.reference.xp.__all__)
 
 

@@ -35,7 +35,8 @@ def test_ids_are_unique_and_readable():
 
 def test_every_gradient_is_checked():
     checked = {(check.op, check.gradient) for check in plan(Toy()) if check.promise == "vjp"}
-    assert {(op, name) for op, names in surrogate.gradients().items() for name in names} <= {
+    floats = {op: names for op, names in surrogate.gradients().items() if surrogate.op(op).output == "float"}
+    assert {(op, name) for op, names in floats.items() for name in names} <= {
         (op, spec.partition("(")[0]) for op, spec in checked
     }
 
