@@ -252,7 +252,7 @@ class DecimalsIgnored(Toy):
     """The formula of ``round(x, decimals)`` is evaluated at ``x``, not where ``round`` steps."""
 
     def backward_rule(self, rule):
-        return owner(rule).rule
+        return owner(rule).rule if rule.attributes else rule
 
 
 @breaks("integers")
