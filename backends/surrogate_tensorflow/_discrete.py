@@ -83,6 +83,10 @@ class Discrete:
             token=self._backend.scope.token(),
         )
         _origins.leave(output, origin)
+        if isinstance(
+            output, _hooks.eager_tensor.native
+        ):  # the use may come after the block; a graph counts nodes
+            here.state.captured(op, kept=False)
 
     def _needs(self, found: Operands) -> tuple[bool, ...]:
         if isinstance(found.inputs[0], _hooks.eager_tensor.native):
@@ -103,7 +107,6 @@ class Discrete:
             return carry(self._backend, value, inputs, op, rule, here, needs)
         capture = Capture(rule, inputs, needs, self._backend.scope.pause)
         record("Cast", [value], inputs, capture.backward, lambda *t: capture.forward(t))
-        here.state.captured(op, kept=False)
         return value
 
     # -- where it goes on ------------------------------------------------------------------------

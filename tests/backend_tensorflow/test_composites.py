@@ -138,6 +138,7 @@ def test_signatures_are_kept(x):
         assert list(inspect.signature(keras.layers.PReLU.call).parameters) == ["self", "inputs"]
 
 
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
 def test_native_errors_stay():
     with surrogate.use("tensorflow", LEAKY):
         with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)):

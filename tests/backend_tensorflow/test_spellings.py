@@ -205,7 +205,10 @@ def test_round_with_decimals(mode):
     np.testing.assert_allclose(found, reference.vjp("round", "sine", x, decimals=1)[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("op", sorted(surrogate.load_backend("tensorflow").ops))
+FLOATS = [op for op in sorted(surrogate.load_backend("tensorflow").ops) if surrogate.op(op).output == "float"]
+
+
+@pytest.mark.parametrize("op", FLOATS)
 def test_the_value_is_native_bit_by_bit(op, backend):
     inputs = [tf.constant(X), tf.constant(0.75), tf.constant(2.5)][: surrogate.op(op).arity]
     native = backend.call(op, *inputs)
