@@ -7,8 +7,8 @@ import tensorflow as tf
 BACKEND = "tensorflow"
 RULES = {"sign": "arctan", "round": "identity", "clip": "half", "compare": "sigmoid"}
 
-#: Raised by TensorFlow's C++ in place of an interrupt in the Python that it calls.
-INSTEAD = ("SystemError",)
+#: Raised by TensorFlow's C++, and by pybind11 there, in place of an interrupt in the Python that it calls.
+INSTEAD = ("RuntimeError", "SystemError")
 
 #: Functions that TensorFlow's C++ calls, or that call it, and in which an exception crashes the process or
 #: leaves it half done, natively too.
