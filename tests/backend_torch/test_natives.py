@@ -155,7 +155,7 @@ def test_a_wrong_formula_is_named(formula: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("key", "error", "message"),
     [
-        ("aten::sotr", surrogate.UnknownOpError, "did you mean 'aten::sort'"),
+        ("aten::sotr", surrogate.UnknownOpError, "It is written 'aten::sort'"),
         ("sgin", surrogate.UnknownOpError, "did you mean 'sign'"),
         ("aten::max_pool2d", surrogate.UnsupportedOpError, f"it ends in '{POOL}'"),
         ("aten::view", surrogate.UnsupportedOpError, "a view of its argument"),

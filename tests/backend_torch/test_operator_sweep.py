@@ -4,6 +4,9 @@ import operator_sweep
 import pytest
 
 
+@pytest.mark.filterwarnings(
+    "ignore::surrogate.NothingCapturedWarning"
+)  # that nothing is captured is the point
 def test_only_the_ops_themselves_change():
     pytest.importorskip("expecttest")
     found = list(operator_sweep.leaks(operator_sweep.OPS.split(","), every=16))
