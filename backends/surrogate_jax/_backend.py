@@ -128,7 +128,9 @@ class JaxBackend(surrogate.Backend):
         """The path of the flax linen module whose method runs."""
         here: FrameType | None = frame
         while here is not None:
-            module = here.f_locals.get("self")
+            # of methods only: reading f_locals leaves a copy behind, which would keep JAX's tracers alive
+            method = here.f_code.co_varnames[:1] == ("self",)
+            module = here.f_locals.get("self") if method else None
             if any(base.__module__ == "flax.linen.module" for base in type(module).__mro__):
                 return "/".join(module.path) if module.scope is not None else ""  # type: ignore[union-attr]
             here = here.f_back
