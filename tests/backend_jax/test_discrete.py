@@ -340,12 +340,14 @@ def test_a_comparison_that_nothing_is_done_with_leaves_the_jaxpr_as_it_was():
 def test_nothing_piles_up():
     from surrogate_jax import _origins
 
+    gc.collect()
+    before = _origins.count()  # other tests may have left some with what they still hold
     with surrogate.override("jax", {"compare": "arctan"}):
         for _ in range(20):
             jax.grad(lambda x: sum(((x > k) * 1.0).sum() for k in range(50)))(jnp.asarray(X[0]))
         jax.make_jaxpr(lambda x: [x > k for k in range(9000)][-1])(X)
     gc.collect()
-    assert _origins.count() == 0
+    assert _origins.count() <= before
 
 
 def test_a_value_that_outlives_its_trace_is_a_constant():
