@@ -1,0 +1,101 @@
+"""Rules per module: inside its forward only, eager and compiled, copied and pickled with it."""
+
+import copy
+import pickle
+
+import pytest
+import surrogate_torch
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import surrogate
+
+
+class Act(nn.Module):
+    def forward(self, x):
+        return torch.sign(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Act(), Act()
+        self.enc = nn.Sequential(nn.Identity(), Act())
+
+    def forward(self, x):
+        return self.a(x).sum() + 10 * self.b(x).sum() + 100 * self.enc(x).sum() + 1000 * x.sign().sum()
+
+
+RULES = {"a": {"sign": "identity"}, "enc.*": {"sign": "hardtanh"}}
+
+
+def slopes(f):
+    x = torch.tensor([0.5, 2.0], requires_grad=True)
+    f(x).backward()
+    return x.grad.tolist()
+
+
+@pytest.fixture
+def net():
+    net = Net()
+    net.handle = surrogate_torch.attach(net, RULES)
+    return net
+
+
+def test_in_force_inside_the_modules_only(net):
+    assert slopes(net) == [101.0, 1.0]
+    assert net.state_dict() == {}
+    with surrogate.override("torch", {"sign": "identity"}):
+        assert slopes(net) == [1111.0, 1011.0]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"]
+)
+def test_a_copy_has_them_too(net, copied):
+    del net.handle
+    assert slopes(copied(net)) == [101.0, 1.0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_compiled_as_a_full_graph_and_never_stale(net, backend):
+    torch.compiler.reset()
+    compiled = torch.compile(net, fullgraph=True, backend=backend)
+    assert slopes(compiled) == [101.0, 1.0]
+    with surrogate.override("torch", {"sign": "identity"}):
+        assert slopes(compiled) == [1111.0, 1011.0]
+    net.handle.undo()
+    assert slopes(compiled) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_in_a_checkpoint(net, reentrant):
+    assert slopes(lambda x: checkpoint(net, x, use_reentrant=reentrant)) == [101.0, 1.0]
+
+
+def test_later_ones_win_and_any_order_of_undoing_is_right():
+    net = Net()
+    first, second = (surrogate_torch.attach(net, {"sign": spec}) for spec in ("identity", "hardtanh"))
+    assert slopes(net) == [1111.0, 0.0]
+    first.undo()
+    assert slopes(net) == [1111.0, 0.0]
+    second.undo()
+    assert slopes(net) == [0.0, 0.0]
+    assert "forward" not in vars(net)
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        ({"encc.*": {"sign": "identity"}}, surrogate.UnknownNameError, "unknown module 'encc"),
+        ({"a": {"sgn": "identity"}}, surrogate.UnknownOpError, "did you mean 'sign'"),
+        ({"a": {"sign": "identity"}, "sign": "tanh"}, surrogate.SpecError, "not both in one"),
+        ({}, surrogate.SpecError, "rules are a mapping"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_attached(rules, error, message):
+    net = Net()
+    with pytest.raises(error, match=message):
+        surrogate_torch.attach(net, rules)
+    assert slopes(net) == [0.0, 0.0]
