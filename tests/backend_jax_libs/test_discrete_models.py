@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pytest
 from jax import lax
+from sklearn import datasets
 
 import surrogate
 
@@ -22,7 +22,7 @@ def leaky_integrate_and_fire(currents, decay=0.9):
 
 
 def test_a_spiking_layer_learns_digits():
-    digits = pytest.importorskip("sklearn.datasets").load_digits()
+    digits = datasets.load_digits()
     x, y = digits.data.astype(np.float32) / 16, digits.target
     order = np.random.default_rng(0).permutation(len(x))
     train, test = order[:1400], order[1400:]

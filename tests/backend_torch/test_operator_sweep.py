@@ -8,7 +8,6 @@ import pytest
     "ignore::surrogate.NothingCapturedWarning"
 )  # that nothing is captured is the point
 def test_only_the_ops_themselves_change():
-    pytest.importorskip("expecttest")
     found = list(operator_sweep.leaks(operator_sweep.OPS.split(","), every=16))
     assert len(found) > 50
     assert not [leak for leak in found if leak is not None]
