@@ -15,7 +15,7 @@ from autograd.extend import VJPNode
 from surrogate.auditing import Call, Nudge, Value, note_activation, nudged, span_of, user_place
 from surrogate_autograd import _hooks
 from surrogate_autograd._audit_names import NAMES, STRUCTURE
-from surrogate_autograd._audit_probe import Probe
+from surrogate_autograd._audit_questions import Probe
 from surrogate_autograd._audit_values import Followed, followed, plain
 from surrogate_autograd._primitive import Captured, captured
 

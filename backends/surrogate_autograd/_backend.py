@@ -10,13 +10,11 @@ import autograd.numpy as anp
 import numpy as np
 
 from surrogate import Backend, RuleSet
-from surrogate_autograd import _hooks, _modes, _namespace
+from surrogate_autograd import _driver, _hooks, _namespace
 from surrogate_autograd._alive import Alive
-from surrogate_autograd._capture import Capture
 from surrogate_autograd._functions import Functions
-from surrogate_autograd._operators import Operators
-from surrogate_autograd._recomputed import Recomputation
-from surrogate_autograd._spellings import OPS, SPELLINGS, UNSUPPORTED
+from surrogate_autograd._install import Installation
+from surrogate_autograd._spellings import OPS, UNSUPPORTED
 
 if TYPE_CHECKING:
     from surrogate.auditing import Trace
@@ -45,20 +43,8 @@ class AutogradBackend(Backend):
 
     def __init__(self) -> None:
         self.functions = Functions(self)
-        self._capture = Capture(self.state, SPELLINGS)
-        self._operators = Operators(self.state)
-        self._recomputation = Recomputation(self.state, self.exactly)
-        self._recomputation.install()
-        self._alive = Alive(self._install, self._remove)
-
-    def _install(self) -> None:
-        self._capture.install()
-        self._operators.install()
-        self._recomputation.install()
-
-    def _remove(self) -> None:
-        self._capture.remove()
-        self._operators.remove()
+        hooks = Installation(self)
+        self._alive = Alive(hooks.put_in, hooks.take_out)
 
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Hooks are there while any rule is in force anywhere."""
@@ -104,12 +90,12 @@ class AutogradBackend(Backend):
 
     def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """Reverse mode; works on boxes, so that it can be differentiated again."""
-        return _modes.reverse(f, inputs, g)
+        return _driver.reverse(f, inputs, g)
 
     def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """Forward mode; works on boxes too."""
-        return _modes.forward(f, inputs, tangents)
+        return _driver.forward(f, inputs, tangents)
 
     def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
         """Bytes of the arrays that the backward pass holds."""
-        return _modes.kept_bytes(f, inputs)
+        return _driver.kept_bytes(f, inputs)

@@ -14,8 +14,8 @@ from surrogate import State
 from surrogate_autograd import _hooks
 from surrogate_autograd._operands import are_real, gather, handles_ufuncs, is_boxed
 from surrogate_autograd._primitive import Captured, captured
+from surrogate_autograd._scope import is_suspended
 from surrogate_autograd._spellings import Spelling, take_apart
-from surrogate_autograd._suspend import is_suspended
 from surrogate_autograd._swap import Catcher, Swap, is_stand_in
 
 Array = Any

@@ -12,8 +12,8 @@ from surrogate import Backend, FunctionKit, FunctionPull, State
 from surrogate_autograd import _hooks, _namespace
 from surrogate_autograd._extend import primitive
 from surrogate_autograd._operands import is_boxed
+from surrogate_autograd._scope import is_suspended, suspended
 from surrogate_autograd._sum import meta, spread
-from surrogate_autograd._suspend import is_suspended, suspended
 
 Array = Any
 

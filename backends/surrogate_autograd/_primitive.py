@@ -12,9 +12,9 @@ from autograd.extend import defjvp_argnums, defvjp_argnums
 from surrogate import Rule
 from surrogate_autograd import _namespace as xp
 from surrogate_autograd._extend import primitive
+from surrogate_autograd._scope import suspended
 from surrogate_autograd._spellings import Call
 from surrogate_autograd._sum import Meta, cast, fit, meta, spread
-from surrogate_autograd._suspend import suspended
 
 Array = Any
 

@@ -14,7 +14,7 @@ from typing import Any
 from surrogate import State
 from surrogate_autograd import _hooks
 from surrogate_autograd._operands import is_boxed
-from surrogate_autograd._suspend import is_suspended
+from surrogate_autograd._scope import is_suspended
 from surrogate_autograd._swap import Catcher, Swap
 
 Exactly = Callable[[State], AbstractContextManager[None]]

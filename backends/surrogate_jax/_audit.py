@@ -17,7 +17,7 @@ from surrogate_jax._audit_program import Body, inexact, read
 from surrogate_jax._audit_questions import ask_all
 from surrogate_jax._audit_taint import follow
 from surrogate_jax._audit_trace import Builder
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 Function = Callable[..., Any]
 
@@ -61,7 +61,7 @@ def record(
         return _left(error, sources)
     program = read(closed)
     follow(program, [True] * len(sources.arrays))
-    with suspend(), jax.disable_jit(False):
+    with suspended(), jax.disable_jit(False):
         ask_all(program)
         seen, back, sizes = jax.device_get(compiled(program)(sources.arrays))
     builder = Builder()

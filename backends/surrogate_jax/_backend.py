@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
@@ -13,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import surrogate
-from surrogate_jax import _deferred, _namespace, _scope
-from surrogate_jax._capture import install
+from surrogate_jax import _driver, _namespace, _scope
 from surrogate_jax._functions import Functions
 from surrogate_jax._hooks import TESTED, TRACERS, check, hide_our_frames
+from surrogate_jax._install import install
 from surrogate_jax._keys import Key
 from surrogate_jax._natives import Natives
 from surrogate_jax._probe import probe
@@ -29,50 +28,13 @@ Array = Any
 Function = Callable[..., Array]
 
 
-def _searchsorted(x: Array, boundaries: Array, side: str = "left") -> Array:
-    return jnp.searchsorted(boundaries, x, side=side)
-
-
-def _astype(x: Array, to: str = "integer") -> Array:
-    return x.astype(bool if to == "bool" else int)
-
-
-_CALLS: dict[str, Function] = {
-    "sign": jnp.sign,
-    "round": jnp.round,
-    "floor": jnp.floor,
-    "ceil": jnp.ceil,
-    "trunc": jnp.trunc,
-    "mod": operator.mod,
-    "fmod": jnp.fmod,
-    "floor_divide": operator.floordiv,
-    "heaviside": jnp.heaviside,
-    "clip": jnp.clip,
-    "relu": jax.nn.relu,
-    "relu6": jax.nn.relu6,
-    "abs": jnp.abs,
-    "maximum": jnp.maximum,
-    "minimum": jnp.minimum,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "argmax": jnp.argmax,
-    "argmin": jnp.argmin,
-    "searchsorted": _searchsorted,
-    "astype": _astype,
-}
-
-
 class JaxBackend(surrogate.Backend):
     """Ops are caught while JAX traces them, and staged as a primitive that carries the rule."""
 
     name = "jax"
     framework = "jax"
     tested = TESTED
-    ops = frozenset(_CALLS)
+    ops = frozenset(_driver.CALLS)
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
     packages = ("jaxlib",)
@@ -91,7 +53,7 @@ class JaxBackend(surrogate.Backend):
         self.functions, self.natives = Functions(self), Natives(self)
         hide_our_frames()
         Key.state = self.state
-        hooks = [*install(self), *_deferred.install(self)]
+        hooks = install(self)
         try:
             probe(self)
         except BaseException:
@@ -154,7 +116,7 @@ class JaxBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The op as a jnp function, an operator or a jax.nn function."""
-        return _CALLS[op](*inputs, **attributes)
+        return _driver.CALLS[op](*inputs, **attributes)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """``jax.vjp``."""

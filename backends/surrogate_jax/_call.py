@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 import surrogate
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 _MODULES = {"jnp": jnp, "lax": jax.lax, "nn": jax.nn}
 
@@ -46,7 +46,7 @@ class Native:
 
     def __call__(self, *operands: Any) -> Any:
         """The native value, with every override suspended."""
-        with suspend(*operands):
+        with suspended(*operands):
             given = _even(operands) if self.module == "lax" else operands
             split = len(given) - len(self.names)
             named = dict(zip(self.names, given[split:], strict=True))

@@ -17,54 +17,35 @@ import jax
 import surrogate
 from surrogate_jax import _discrete, _spellings as spellings
 from surrogate_jax._call import Call
-from surrogate_jax._entered import LOOKED_AT, concerned, consumed, entered
+from surrogate_jax._entered import concerned, consumed, entered
 from surrogate_jax._hooks import (
-    BODIES,
     JIT_FRAMES,
     RUN,
     RUNNING,
     Undo,
     caller,
-    find,
     jit_call,
-    primitive,
     replace,
-    replace_class,
-    replace_each,
 )
 from surrogate_jax._keys import jaxprs
 from surrogate_jax._operands import may_be_traced
-from surrogate_jax._origin import Origin, in_pallas_kernel, origin
 from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
-from surrogate_jax._plain import WATCHED, refuse
+from surrogate_jax._plain import refuse
 from surrogate_jax._primitive import surrogate_p
-from surrogate_jax._scope import agree, compiled, in_keys, suspended, traced
+from surrogate_jax._scope import agree, compiled, in_keys, is_suspended, traced
 from surrogate_jax._spellings import Spelled
+from surrogate_jax._whose import Origin, in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
 
 
-def install(backend: surrogate.Backend) -> list[Undo]:
-    """Put the hooks in front of JAX's primitives and jax.nn functions; returns how to take them away."""
-    jit = (find("jax.extend.core.primitives:jit_p"), partial(_jit_hook, backend))
-    looked_at = {n for n in LOOKED_AT if hasattr(jax.lax, n)} - {*BODIES}  # some are not in every version
-    names = sorted({*spellings.LAX, *WATCHED, *_discrete.LAX, *looked_at})  # one hook, whatever it is for
-    lax = [(primitive(name), partial(_primitive_hook, backend, name)) for name in names]
-    bodies = [
-        (find(f"jax.extend.core.primitives:{name}"), partial(_body_hook, backend, name)) for name in BODIES
-    ]
-    binds = replace_each([jit, *lax, *bodies])
-    nn = [replace_class(find(f"jax.nn:{name}"), partial(_nn_class, backend, name)) for name in spellings.NN]
-    return [*binds, *nn, *_runs(backend)]
-
-
-def _body_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+def body_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     """Loops, branches and checkpoints: JAX traces their functions once, and keeps what it found."""
 
     def hooked(*args: Any, **params: Any) -> Any:
         found = consumed(name, bind, args, params) if concerned(args) else bind(*args, **params)
-        if in_keys() is not None and not suspended():
+        if in_keys() is not None and not is_suspended():
             for jaxpr in jaxprs(params):
                 traced(jaxpr, backend.state())
         return found
@@ -72,7 +53,7 @@ def _body_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     return hooked
 
 
-def _runs(backend: surrogate.Backend) -> list[Undo]:
+def runs(backend: surrogate.Backend) -> list[Undo]:
     """A hook on what runs a function that is not among the compiled ones yet."""
     if RUN is None:
         return []
@@ -80,7 +61,7 @@ def _runs(backend: surrogate.Backend) -> list[Undo]:
     def make(run: Bind) -> Bind:
         def hooked(*args: Any, **params: Any) -> Any:
             found = run(*args, **params)
-            if in_keys() is not None and not suspended():
+            if in_keys() is not None and not is_suspended():
                 compiled(params["jaxpr"], backend.state())
             return found
 
@@ -91,7 +72,7 @@ def _runs(backend: surrogate.Backend) -> list[Undo]:
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
     """What may concern an op here; None where no rule is in force or no gradient can be recorded."""
-    if suspended():
+    if is_suspended():
         return None
     state = backend.state()
     if not state.rules and in_keys() is None:
@@ -131,7 +112,7 @@ def _captures(
 # -- one hook per kind of spelling ------------------------------------------------------------------
 
 
-def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
+def jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state = _in_force(backend, args)
         if state is not None:
@@ -153,7 +134,7 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
         found = bind(*args, **params)
         if (
             in_keys() is not None
-            and not suspended()
+            and not is_suspended()
             and caller(sys._getframe(1)).f_code.co_name in JIT_FRAMES
         ):
             traced(params["jaxpr"], backend.state())
@@ -162,7 +143,7 @@ def _jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
     return hooked
 
 
-def _primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+def primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     op, function = spellings.LAX.get(name, (None, None))
     discrete, _ = _discrete.LAX.get(name, (None, None))
 
@@ -207,7 +188,7 @@ def _remembered(
     return set_origin(value, origin)
 
 
-def _nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
+def nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
     """A class for the one object behind every import of a jax.nn function, which looks first."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

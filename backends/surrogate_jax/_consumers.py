@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from surrogate_jax._origins import Index, Lazy, Origin, origin_of
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 from surrogate_jax._steer import steer
 from surrogate_jax._twins import of_index
 
@@ -67,7 +67,7 @@ def result(name: str, step: Step) -> list[Origin | None]:
     needs = [o.twin for o in step.origins if o is not None] + [x for x in step.args if _is_float(x)]
 
     def make() -> Any:
-        with suspend(*step.args):
+        with suspended(*step.args):
             return rule(step)
 
     if name not in SEVERAL:
@@ -115,7 +115,7 @@ def _of_index(name: str, step: Step) -> Index | None:
         return None
     if any(jnp.size(x) != 1 for x, o in zip(step.args, step.origins, strict=True) if o is None):
         return None
-    with suspend():
+    with suspended():
         size = len(first.values)
         columns = [
             jnp.broadcast_to(jnp.asarray(x, jnp.result_type(x)).reshape(()), (size,)) if o is None
@@ -128,7 +128,7 @@ def _of_index(name: str, step: Step) -> Index | None:
 def _each_plane(step: Step, index: Index) -> Array:
     """A structural primitive on every class's plane of the one-hot vector."""
     one_hot = index.one_hot()
-    with suspend(one_hot):
+    with suspended(one_hot):
         return jax.vmap(lambda plane: step.bind(plane, **step.params), -1, -1)(one_hot)
 
 

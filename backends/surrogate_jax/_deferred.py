@@ -13,7 +13,7 @@ from typing import Any
 
 import surrogate
 from surrogate_jax._hooks import Undo, find, replace
-from surrogate_jax._scope import agrees, suspended
+from surrogate_jax._scope import agrees, is_suspended
 
 Function = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def install(backend: surrogate.Backend) -> list[Undo]:
 def _remembering(backend: surrogate.Backend, names: tuple[str, ...], native: Function) -> Function:
     @functools.wraps(native)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        state = None if suspended() else backend.state()
+        state = None if is_suspended() else backend.state()
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         twin = object.__new__(type(self))
         twin.__dict__.update(vars(self))

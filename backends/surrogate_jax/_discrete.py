@@ -15,8 +15,8 @@ import surrogate
 from surrogate_jax import _twins
 from surrogate_jax._hooks import PRIVATE
 from surrogate_jax._operands import JitCall
-from surrogate_jax._origin import Origin as Caller
 from surrogate_jax._origins import Origin
+from surrogate_jax._whose import Origin as Caller
 
 #: jnp functions, by the name of their jit -> the op.
 JNP: Mapping[str, str] = {

@@ -22,7 +22,7 @@ from surrogate_jax._consumers import RULES, Step, origins_of, result
 from surrogate_jax._formula import graft_p
 from surrogate_jax._hooks import PRIVATE, PUBLIC
 from surrogate_jax._origins import Origin, any_alive, origin_of, set_origin
-from surrogate_jax._scope import suspend, suspended
+from surrogate_jax._scope import is_suspended, suspended
 
 Array = Any
 
@@ -41,7 +41,7 @@ _warned: set[tuple[str, int, str]] = set()
 
 def concerned(args: Sequence[Any]) -> bool:
     """Whether an operand has an origin."""
-    return any_alive() and not suspended() and any(origin_of(x) is not None for x in args)
+    return any_alive() and not is_suspended() and any(origin_of(x) is not None for x in args)
 
 
 def consumed(name: str, bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -97,7 +97,7 @@ def _graft(value: Array, carrier: Array) -> Array:
     """The value itself, with the gradient of the carrier."""
     if not isinstance(carrier, jax.core.Tracer):
         return value
-    with suspend(value):
+    with suspended(value):
         return graft_p.bind(
             lax.stop_gradient(value), lax.convert_element_type(carrier, value.dtype), closed=""
         )

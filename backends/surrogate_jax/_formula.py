@@ -19,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 
 import surrogate
 from surrogate_jax import _checked
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 Array = Any
 
@@ -83,7 +83,7 @@ class Call:
 
 
 def _value(*operands: Any, call: Call) -> list[Any]:
-    with suspend(*operands):
+    with suspended(*operands):
         return list(call.value(*operands))
 
 
@@ -122,7 +122,7 @@ def _arrays(values: Sequence[Any]) -> list[Any]:
 
 def _tangent(*operands: Any, call: Call) -> list[Any]:
     inputs, outputs, tangents = _parts(operands, call)
-    with suspend(*operands):
+    with suspended(*operands):
         found = call.push(_arrays(inputs), _arrays(outputs), _arrays(tangents))
     found = list(found) if isinstance(found, tuple | list) else [found]
     return [jnp.broadcast_to(t, y.shape).astype(y.dtype) for t, y in zip(found, outputs, strict=True)]
@@ -135,7 +135,7 @@ def _tangent_aval(*operands: Any, call: Call) -> Any:
 def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[Any]:
     inputs, outputs, tangents = _parts(operands, call)
     upstream = [_cotangent(g, y) for g, y in zip(cotangents, outputs, strict=True)]
-    with suspend(*upstream):
+    with suspended(*upstream):
         found = call.pull(_arrays(inputs), _arrays(outputs), _arrays(upstream))
     wanted = [
         None if not ad.is_undefined_primal(t) else ad.Zero(t.aval) if c is None else c

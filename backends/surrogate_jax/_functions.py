@@ -15,7 +15,7 @@ from surrogate import Backend, FunctionKit, FunctionPull, State
 from surrogate_jax import _namespace
 from surrogate_jax._formula import Call, formula_p, graft_p
 from surrogate_jax._hooks import is_tracing
-from surrogate_jax._scope import agree, suspend, suspended
+from surrogate_jax._scope import agree, is_suspended, suspended
 
 Array = Any
 
@@ -30,7 +30,7 @@ class Functions(FunctionKit):
         self._backend = backend
 
     def state(self) -> State | None:
-        return None if suspended() else self._backend.state()
+        return None if is_suspended() else self._backend.state()
 
     def is_tracing(self) -> bool:
         return True
@@ -38,7 +38,7 @@ class Functions(FunctionKit):
     def recording(self, leaves: Sequence[Any]) -> bool:
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) and not is_tracing():
             return False
-        if not suspended():
+        if not is_suspended():
             agree(self._backend.state())
         return True
 
@@ -72,7 +72,7 @@ class Functions(FunctionKit):
         return graft_p.bind(value, self.detach(value), closed=closed)
 
     def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        with suspend():
+        with suspended():
             return function(*args, **kwargs)
 
     def depends(self, values: Sequence[Array]) -> bool:

@@ -8,17 +8,17 @@ from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 
 def _value(x: Any) -> Any:
-    with suspend(x):
+    with suspended(x):
         return lax.abs(x)
 
 
 def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    with suspend(x):
+    with suspended(x):
         return magnitude(x), lax.mul(t, lax.sign(x))
 
 

@@ -17,9 +17,9 @@ import surrogate
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_jax._formula import Call, formula_p
 from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
-from surrogate_jax._origin import in_pallas_kernel, origin
 from surrogate_jax._pack import PACK
-from surrogate_jax._scope import agree, in_keys, suspended
+from surrogate_jax._scope import agree, in_keys, is_suspended
+from surrogate_jax._whose import in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
 
@@ -131,7 +131,7 @@ def _primitives() -> dict[str, Any]:
 
 def _gradient(backend: surrogate.Backend, name: str, args: Sequence[Any]) -> Any:
     """The gradient that may concern a primitive here, with its state; None for none."""
-    if suspended():
+    if is_suspended():
         return None
     state = backend.state()
     if name not in state.rules and name not in (in_keys() or ()):

@@ -11,8 +11,8 @@ from types import FrameType
 import jax
 
 import surrogate
-from surrogate_jax._origin import origin
 from surrogate_jax._spellings import ops_of_function
+from surrogate_jax._whose import origin
 
 #: Primitives that clip, heaviside, ... reach first; those that spell an op themselves are hooked anyway.
 WATCHED = ("max_p", "min_p", "lt_p", "ge_p", "gt_p", "select_n_p")

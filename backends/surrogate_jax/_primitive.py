@@ -21,7 +21,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
 from surrogate_jax._placement import common_sharding, spread, to_shape
-from surrogate_jax._scope import suspend, wide
+from surrogate_jax._scope import suspended, wide
 
 surrogate_p = Primitive("surrogate")
 tangent_p = Primitive("surrogate_tangent")
@@ -64,7 +64,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
     if not any(moving):
         return y, _zeros_like(y)
     needs = call.needs(moving)
-    with suspend(y):
+    with suspended(y):
         saved = call.rule.save(xp, call.inputs([_in_dtype(x, y.dtype) for x in primals]), needs)
         moved = [spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if type(x) is not float]
@@ -73,7 +73,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
 
 
 def _zeros_like(y: Any) -> Any:
-    with suspend(y):
+    with suspended(y):
         return jnp.zeros_like(y)
 
 
@@ -98,7 +98,7 @@ def _saved(arrays: Sequence[Any], numbers: Sequence[float | None]) -> tuple[Any,
 def _tangent(*operands: Any, rule: Any, needs: Any, numbers: Any) -> Any:
     arrays, tangents = _split(operands, numbers)
     given = iter(tangents)
-    with suspend(*operands):
+    with suspended(*operands):
         return rule.jvp(xp, _saved(arrays, numbers), [next(given) if want else None for want in needs], needs)
 
 
@@ -111,7 +111,7 @@ def _tangent_transpose(cotangent: Any, *operands: Any, rule: Any, needs: Any, nu
     nothing: list[Any] = [None] * len(arrays)
     if type(cotangent) is ad.Zero:
         return nothing + [ad.Zero(t.aval) if ad.is_undefined_primal(t) else None for t in tangents]
-    with suspend(cotangent):
+    with suspended(cotangent):
         found = rule.vjp(xp, _saved(arrays, numbers), cotangent, needs)
     wanted = [c for c, want in zip(found, needs, strict=True) if want]
     return nothing + [c if ad.is_undefined_primal(t) else None for c, t in zip(wanted, tangents, strict=True)]
@@ -144,7 +144,7 @@ def _push(f: Any, xs: Sequence[Any], dots: Sequence[Any]) -> Any:
             full[i] = x
         return f(*full)
 
-    with suspend(*xs):
+    with suspended(*xs):
         return jax.jvp(of_moving, [xs[i] for i in moving], [dots[i] for i in moving])[1]
 
 
@@ -170,7 +170,7 @@ def _rank(operands: Sequence[Any], axes: Sequence[int | None]) -> int:
 
 def _batch(operands: Sequence[Any], axes: Sequence[int | None], **params: Any) -> tuple[Any, int]:
     rank = _rank(operands, axes)
-    with suspend(*operands):
+    with suspended(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(operands, axes, strict=True)]
     return surrogate_p.bind(*aligned, **params), 0
 
@@ -182,7 +182,7 @@ def _batch_tangent(
     size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
     arrays, tangents = _split(operands, numbers)
     array_axes, tangent_axes = _split(axes, numbers)
-    with suspend(*operands):
+    with suspended(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(arrays, array_axes, strict=True)]
         moved = [_align(t, axis, rank) for t, axis in zip(tangents, tangent_axes, strict=True)]
         shape = (size, *(jnp.shape(moved[0])[1:] if tangent_axes[0] is not None else jnp.shape(moved[0])))

@@ -68,13 +68,13 @@ def compiled(jaxpr: Any, state: surrogate.State) -> None:
         _local(key.fresh()).__enter__()
 
 
-def suspended() -> bool:
+def is_suspended() -> bool:
     """Whether a rule's own functions, or the native op, run in this thread."""
     return _thread.suspended > 0
 
 
 @contextmanager
-def suspend(*operands: Any) -> Iterator[None]:
+def suspended(*operands: Any) -> Iterator[None]:
     """Run a rule's own functions, or the native op, on these operands: they never see overrides."""
     _thread.suspended += 1
     try:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 Array = Any
 steer_p = Primitive("surrogate_steer")
@@ -35,7 +35,7 @@ def _value(*operands: Any, by: Any) -> Any:
 
 
 def _applied(by: Any, *operands: Any) -> Any:
-    with suspend(*operands):
+    with suspended(*operands):
         return by(*operands)
 
 

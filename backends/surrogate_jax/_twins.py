@@ -17,7 +17,7 @@ from surrogate_jax._call import Call
 from surrogate_jax._origins import Index, Lazy, Origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._primitive import surrogate_p
-from surrogate_jax._scope import suspend
+from surrogate_jax._scope import suspended
 
 Array = Any
 
@@ -31,7 +31,7 @@ class _Cast:
     static: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, *operands: Any) -> Any:
-        with suspend(*operands):
+        with suspended(*operands):
             return getattr(jnp, self.function)(*operands, **dict(self.static)).astype(self.dtype)
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class _Truncated:
     to: Any
 
     def __call__(self, x: Any) -> Any:
-        with suspend(x):
+        with suspended(x):
             return x.astype(self.to).astype(x.dtype)
 
     @property
@@ -60,7 +60,7 @@ class _OneHot:
     function: str
 
     def __call__(self, x: Any) -> Any:
-        with suspend(x):
+        with suspended(x):
             index = getattr(jnp, self.function)(x, axis=-1)
             return (index[..., None] == jnp.arange(x.shape[-1])).astype(x.dtype)
 
@@ -87,13 +87,13 @@ def largest(rule: surrogate.Rule, op: str, x: Array, axis: int | None, keepdims:
     shape = jnp.shape(x)
 
     def make() -> Array:
-        with suspend(x):
+        with suspended(x):
             rows = jnp.reshape(x, (-1,)) if axis is None else jnp.moveaxis(x, axis, -1)
         found = surrogate_p.bind(rows, call=Call(rule, _OneHot(op), (None,)))
         if not keepdims:
             return found
         kept = (1,) * len(shape) if axis is None else _with_one(shape, axis)
-        with suspend(found):
+        with suspended(found):
             return jnp.reshape(found, (*kept, -1))
 
     size = int(np.prod(shape)) if axis is None else shape[axis]
@@ -111,7 +111,7 @@ def of_index(index: Index) -> Origin:
 
     def make() -> Array:
         one_hot = index.one_hot()
-        with suspend(one_hot):
+        with suspended(one_hot):
             return jnp.matmul(one_hot, jnp.asarray(index.values).astype(one_hot.dtype))
 
     return Origin(Lazy(make, [index.one_hot, index.values]), index)
@@ -147,7 +147,7 @@ def counted(rule: surrogate.Rule, x: Array, boundaries: Array, side: str, falls:
         (found,) = _formula.formula_p.bind(*operands, call=call)
         if not falls:
             return found
-        with suspend(found):
+        with suspended(found):
             edges = lax.stop_gradient(operands[1])
             return jnp.where(edges[-1] >= edges[0], found, edges.size - found)
 
@@ -165,5 +165,5 @@ class _CountedValue:
 def _as(x: Any, dtype: Any) -> Array:
     if isinstance(x, jax.Array) and x.dtype == dtype:
         return x
-    with suspend(x):
+    with suspended(x):
         return lax.convert_element_type(x, dtype)

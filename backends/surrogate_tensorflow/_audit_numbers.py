@@ -32,7 +32,7 @@ def judged(trace: Trace, run: Run, sources: Sequence[Source], backend: TensorFlo
     recorder = run.recorder
     recorder.paused += 1
     try:
-        backend.scope.pause.run(_ask_all, trace, recorder)
+        backend.scope.suspended(_ask_all, trace, recorder)
         _backward(trace, run, sources, backend)
     finally:
         recorder.paused -= 1
@@ -99,7 +99,7 @@ def _backward(trace: Trace, run: Run, sources: Sequence[Source], backend: Tensor
     for source, gradient in zip(sources, found, strict=False):
         trace.grads[source.name] = None if gradient is None else _size(gradient, source.tensor)
     arrived = {i: g for i, g in zip(inner, found[len(sources) :], strict=True) if g is not None}
-    backend.scope.pause.run(_note_cotangents, trace, recorder, live, arrived)
+    backend.scope.suspended(_note_cotangents, trace, recorder, live, arrived)
 
 
 def _live(trace: Trace) -> set[int]:

@@ -15,8 +15,8 @@ from surrogate_tensorflow import _composites, _generated, _hooks, _install, _nam
 from surrogate_tensorflow._discrete import Discrete
 from surrogate_tensorflow._functions import Functions
 from surrogate_tensorflow._natives import Natives
-from surrogate_tensorflow._ops import OPS
 from surrogate_tensorflow._scope import Scope
+from surrogate_tensorflow._spellings import OPS
 
 if TYPE_CHECKING:
     from surrogate.auditing import Trace  # imported only by who audits
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 Array = Any
 
 
-def _kit() -> Any:
+def _driver() -> Any:
     """How the conformance kit drives TensorFlow: loaded with the kit only."""
-    from surrogate_tensorflow import _kit
+    from surrogate_tensorflow import _driver
 
-    return _kit
+    return _driver
 
 
 class TensorFlowBackend(surrogate.Backend):
@@ -89,7 +89,7 @@ class TensorFlowBackend(surrogate.Backend):
 
     def classic(self, name: str, node: Any) -> Any:
         """The registered gradient ``name`` as a backward function of ``node``, run with no rules."""
-        return self.scope.natively(_types.classic(name, node))
+        return self.scope.suspending(_types.classic(name, node))
 
     def record(
         self,
@@ -124,15 +124,15 @@ class TensorFlowBackend(surrogate.Backend):
 
     def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
         """The function of ``tf``, or of Keras where TensorFlow has none."""
-        return _kit().call(op, inputs, attributes)
+        return _driver().call(op, inputs, attributes)
 
     def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """A tape; unconnected inputs get zeros."""
-        return _kit().reverse(f, inputs, g)
+        return _driver().reverse(f, inputs, g)
 
     def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """A ForwardAccumulator."""
-        return _kit().forward(f, inputs, tangents)
+        return _driver().forward(f, inputs, tangents)
 
     def compile(self, f: Any) -> Any:
         """``tf.function``."""
@@ -140,8 +140,8 @@ class TensorFlowBackend(surrogate.Backend):
 
     def vmap(self, f: Any) -> Any:
         """``tf.vectorized_map``, without falling back to a loop."""
-        return _kit().vectorized(f)
+        return _driver().vectorized(f)
 
     def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
         """Bytes of the tensors that a tape holds after the inputs are gone."""
-        return _kit().kept_bytes(f, inputs)
+        return _driver().kept_bytes(f, inputs)

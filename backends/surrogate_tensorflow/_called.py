@@ -37,7 +37,7 @@ def make_call_flat(backend: TensorFlowBackend) -> Any:
 
     def call_flat(self: Any, *args: Any, **kwargs: Any) -> Any:
         captured: surrogate.Compiled | None = getattr(self.graph, _NAME, None)
-        if captured and not backend.scope.paused:
+        if captured and not backend.scope.is_suspended:
             around = default_graph()
             if around.building_function:
                 _of(around).update(captured)

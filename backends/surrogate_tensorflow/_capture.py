@@ -12,7 +12,7 @@ import surrogate
 from surrogate_tensorflow import _hooks, _namespace as xp
 from surrogate_tensorflow._kernels import is_plain_window, select
 from surrogate_tensorflow._recording import unrecorded, with_zero_derivative
-from surrogate_tensorflow._scope import Pause
+from surrogate_tensorflow._scope import Suspension
 
 Tensor = Any
 
@@ -24,22 +24,22 @@ class Capture:
         rule: the rule.
         inputs: the op's inputs.
         needs: which of them want a derivative.
-        pause: runs the rule's functions with nothing in force.
+        suspension: runs the rule's functions with nothing in force.
     """
 
-    __slots__ = ("_inputs", "_pause", "_saved", "_shapes", "needs", "rule")
+    __slots__ = ("_inputs", "_saved", "_shapes", "_suspension", "needs", "rule")
 
     def __init__(
-        self, rule: surrogate.Rule, inputs: Sequence[Tensor], needs: tuple[bool, ...], pause: Pause
+        self, rule: surrogate.Rule, inputs: Sequence[Tensor], needs: tuple[bool, ...], suspension: Suspension
     ) -> None:
-        self.rule, self.needs, self._pause = rule, needs, pause
+        self.rule, self.needs, self._suspension = rule, needs, suspension
         # what does not depend on the inputs must not keep them
         flat = rule.kept(needs) is not surrogate.Kind.INPUTS
         self._inputs = tuple(map(weakref.ref, inputs)) if flat else ()
         if len(inputs) == 1 and rule.kept(needs) is not surrogate.Kind.MASK:  # nothing is computed
             self._saved, self._shapes = rule.save(xp, inputs, needs), ()
             return
-        self._saved, self._shapes = pause.run(unrecorded, self._keep, inputs)
+        self._saved, self._shapes = suspension.run(unrecorded, self._keep, inputs)
 
     def _keep(self, inputs: Sequence[Tensor]) -> tuple[Any, tuple[Any, ...]]:
         saved = self.rule.save(xp, inputs, self.needs)
@@ -47,7 +47,7 @@ class Capture:
 
     def backward(self, g: Tensor) -> list[Tensor | None]:
         """One cotangent per input, of the input's shape; None where it is not needed."""
-        return self._pause.run(self._backward, g)
+        return self._suspension.run(self._backward, g)
 
     def _backward(self, g: Tensor) -> list[Tensor | None]:
         if is_plain_window(self.rule):
@@ -68,7 +68,7 @@ class Capture:
         Raises:
             ForwardModeError: the rule depends on the upstream gradient.
         """
-        return [self._pause.run(self.rule.jvp, xp, self._saved, tangents, self.needs)]
+        return [self._suspension.run(self.rule.jvp, xp, self._saved, tangents, self.needs)]
 
 
 def _shape(x: Tensor) -> Any:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from surrogate_tensorflow import _graph
-from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import unrecorded
 from surrogate_tensorflow._scope import Situation
+from surrogate_tensorflow._spellings import CARRIER
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -29,7 +29,7 @@ def carry(
 ) -> Tensor:
     """Put a value through a node that carries the rule of ``op`` and has all of its inputs at hand."""
     inputs = [_with_rank(x, value.shape.rank) for x in inputs]
-    carried = backend.scope.pause.run(unrecorded, tf.identity_n, [value, *inputs])
+    carried = backend.scope.suspended(unrecorded, tf.identity_n, [value, *inputs])
     node = carried[0].op
     _graph.mark(backend, node, op, rule, here.state, needs)
     _graph.record_marked(backend, CARRIER, list(node.inputs), carried)

@@ -17,9 +17,9 @@ import tensorflow as tf
 from surrogate_tensorflow import _eager, _native
 from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._indexing import Indexing
-from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
+from surrogate_tensorflow._spellings import CARRIER
 from surrogate_tensorflow._swap import Swap, exists, find
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ class Unit:
     def native(self, native: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A composite whose parts are not the user's: no rule reaches them."""
         scope = self._backend.scope
-        if scope.paused:
+        if scope.is_suspended:
             return native(*args, **kwargs)
         here = scope.here()
         if here.types:
             return scope.run(Situation(scope.nothing.state, here.types), native, *args, **kwargs)
-        return scope.pause.run(native, *args, **kwargs)
+        return scope.suspended(native, *args, **kwargs)
 
     def of(self, op: str, function: Callable[..., Any], operands: Sequence[str]) -> Callable[..., Any]:
         """The handler of a function, ``operands`` of whose arguments are the op's inputs, in that order."""
@@ -115,7 +115,7 @@ class Unit:
         if gradient is None:
             return self.native(native)
         eager = tf.executing_eagerly()
-        value = self._backend.scope.pause.run(unrecorded, native)
+        value = self._backend.scope.suspended(unrecorded, native)
         if not (tf.is_tensor(value) and value.dtype.is_floating):
             return self.native(native)
         inputs = [_as_operand(x, value.dtype) for x in operands]

@@ -14,10 +14,10 @@ from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._consumers import EXPRESSIONS, MOVES, MOVES_ONE, goes_on, moved_classes
 from surrogate_tensorflow._graft import graft
 from surrogate_tensorflow._operands import Operands, operands_of
-from surrogate_tensorflow._ops import DISCRETE_TYPES
 from surrogate_tensorflow._origins import Origin
 from surrogate_tensorflow._recording import record, unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
+from surrogate_tensorflow._spellings import DISCRETE_TYPES
 from surrogate_tensorflow._whose import is_users
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Discrete:
         op = DISCRETE_TYPES.get(op_type)
         if op is None or op not in here.state.rules or output.dtype.is_floating:
             return
-        found = self._backend.scope.pause.run(operands_of, op_type, inputs, attribute, output)
+        found = self._backend.scope.suspended(operands_of, op_type, inputs, attribute, output)
         if found is not None and is_users(self._backend, op):
             self.leave(here, op, found, output)
 
@@ -64,10 +64,10 @@ class Discrete:
             return self._attach(value, found.inputs, op, rule, here, needs)
 
         def twin(tensor: Tensor) -> Tensor:
-            return self._backend.scope.pause.run(lambda: attach(unrecorded(tf.cast, tensor, first.dtype)))
+            return self._backend.scope.suspended(lambda: attach(unrecorded(tf.cast, tensor, first.dtype)))
 
         def classes(tensor: Tensor) -> Tensor:
-            return self._backend.scope.pause.run(_classes, tensor, first, found.attributes["axis"], attach)
+            return self._backend.scope.suspended(_classes, tensor, first, found.attributes["axis"], attach)
 
         def index(tensor: Tensor) -> Tensor:
             vectors = origin.classes(tensor)
@@ -105,7 +105,7 @@ class Discrete:
         """A float twin's value, with the rule from the op's inputs to it."""
         if not isinstance(value, _hooks.eager_tensor.native):
             return carry(self._backend, value, inputs, op, rule, here, needs)
-        capture = Capture(rule, inputs, needs, self._backend.scope.pause)
+        capture = Capture(rule, inputs, needs, self._backend.scope.suspension)
         record("Cast", [value], inputs, capture.backward, lambda *t: capture.forward(t))
         return value
 
@@ -119,7 +119,7 @@ class Discrete:
         Returns:
             What is to be used in place of the outputs; None for the outputs themselves.
         """
-        if self._backend.scope.paused:
+        if self._backend.scope.is_suspended:
             return None
         found = [(x, o) for x in inputs if _may_have_one(x) and (o := _origins.find(x)) is not None]
         if not found or (_may_have_one(outputs[0]) and _origins.find(outputs[0]) is not None):
@@ -130,7 +130,7 @@ class Discrete:
             _cuts.warn(self._backend, op_type)
             return None
         if outputs[0].dtype.is_floating:
-            return self._backend.scope.pause.run(self._as_floats, call, origins)
+            return self._backend.scope.suspended(self._as_floats, call, origins)
         boolean = (
             op_type in MOVES | {"Cast"}
             and len(found) == len(_data(call))
@@ -148,7 +148,7 @@ class Discrete:
         return [graft(self._backend, y, e) for y, e in zip(call.outputs, expressions, strict=True)]
 
     def _carried(self, call: Call, position: int, output: Tensor, boolean: bool) -> Origin:
-        run = self._backend.scope.pause.run
+        run = self._backend.scope.suspended
 
         def twin(tensor: Tensor) -> Tensor:
             return run(EXPRESSIONS[call.type], call._replace(outputs=(tensor,)))[position]

@@ -10,9 +10,9 @@ from surrogate_tensorflow import _graph, _hooks, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._discrete import CONSUMERS
 from surrogate_tensorflow._met import blocks, ran
-from surrogate_tensorflow._ops import DISCRETE_TYPES, OP_TYPES, op_of
 from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
+from surrogate_tensorflow._spellings import DISCRETE_TYPES, OP_TYPES, op_of
 from surrogate_tensorflow._whose import is_users
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def make_fast_path(backend: TensorFlowBackend) -> Any:
                     raise refuse("surrogate")
             elif scope.here().state.traced:
                 scope.here().state.missed(op_of(op_type) or "", "no gradient is recorded")
-        if op_type in CONSUMERS and any_eager(args) and not no_tape() and not scope.paused:
+        if op_type in CONSUMERS and any_eager(args) and not no_tape() and not scope.is_suspended:
             raise refuse("surrogate")
         return native(context, op_type, name, *args)
 
@@ -128,7 +128,7 @@ def attach(
     needs: tuple[bool, ...],
 ) -> None:
     """Record an op under a rule and count it. It ran eagerly: it never runs again unseen."""
-    capture = Capture(rule, inputs, needs, backend.scope.pause)
+    capture = Capture(rule, inputs, needs, backend.scope.suspension)
     record(op_type, outputs, inputs, capture.backward, lambda *t: capture.forward(t))
     state.captured(op, kept=False)
     if backend.recorder is not None:

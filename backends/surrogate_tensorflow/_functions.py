@@ -12,8 +12,8 @@ from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from surrogate import FunctionKit, FunctionPull, State
 from surrogate_tensorflow import _hooks, _namespace
 from surrogate_tensorflow._graph import mark_of
-from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import record, unrecorded, wanted
+from surrogate_tensorflow._spellings import CARRIER
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -36,7 +36,7 @@ class Functions(FunctionKit):
         self._scope = backend.scope
 
     def state(self) -> State | None:
-        return None if self._scope.paused else self._scope.here().state
+        return None if self._scope.is_suspended else self._scope.here().state
 
     def is_tracing(self) -> bool:
         return not tf.executing_eagerly()
@@ -80,7 +80,7 @@ class Functions(FunctionKit):
         return result
 
     def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._scope.pause.run(_converted(function), *args, **kwargs)
+        return self._scope.suspended(_converted(function), *args, **kwargs)
 
     def depends(self, values: Sequence[Any]) -> bool:
         variables = [v for v in values if not isinstance(v, tf.Tensor)]
@@ -104,7 +104,7 @@ class Functions(FunctionKit):
         results = [unrecorded(tf.identity, value) for value in values]
 
         def backward(*g: Tensor) -> list[Tensor]:
-            return self._scope.natively(_pulled)(pull, count, [*results, *inputs], g)[count:]
+            return self._scope.suspending(_pulled)(pull, count, [*results, *inputs], g)[count:]
 
         def forward(*tangents: Tensor) -> list[Tensor]:
             full = [tf.zeros_like(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)]

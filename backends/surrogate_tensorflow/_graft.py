@@ -8,8 +8,8 @@ import tensorflow as tf
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
 from surrogate_tensorflow import _hooks
-from surrogate_tensorflow._ops import CARRIER
 from surrogate_tensorflow._recording import record, unrecorded
+from surrogate_tensorflow._spellings import CARRIER
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend

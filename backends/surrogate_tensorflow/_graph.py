@@ -17,9 +17,9 @@ from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._consumers import EXPRESSIONS
 from surrogate_tensorflow._cuts import TYPES as CUTS
 from surrogate_tensorflow._met import blocks, ran
-from surrogate_tensorflow._ops import CARRIER, DISCRETE_TYPES, OP_TYPES
 from surrogate_tensorflow._origins import there_are_any
 from surrogate_tensorflow._recording import record
+from surrogate_tensorflow._spellings import CARRIER, DISCRETE_TYPES, OP_TYPES
 from surrogate_tensorflow._whose import is_users
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def make_get_gradient_function(backend: TensorFlowBackend) -> Any:
         if function is None:
             return None
         if node.type != CARRIER:
-            return scope.natively(function)
+            return scope.suspending(function)
         return scope.bound(getattr(node, "_surrogate_situation", scope.nothing), function)
 
     return get_gradient_function
@@ -133,7 +133,7 @@ def capture_of(backend: TensorFlowBackend, node: Node) -> Capture | None:
     if rule is None:
         return None
     inputs = _operands(node)
-    return Capture(rule, inputs, (True,) * len(inputs), backend.scope.pause)
+    return Capture(rule, inputs, (True,) * len(inputs), backend.scope.suspension)
 
 
 def mark(
@@ -146,7 +146,7 @@ def mark(
 ) -> None:
     """Write a rule on a node and count it."""
     node._set_attr(_MARK, AttrValue(s=_names.name_of(rule).encode()))
-    node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.pause)
+    node._surrogate_capture = Capture(rule, _operands(node), needs, backend.scope.suspension)
     state.captured(op, kept=False)
     _called.note(node.graph, state, op)
 
@@ -154,7 +154,7 @@ def mark(
 def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> None:
     here = backend.scope.here()
     if here.empty:
-        node._surrogate_own = backend.scope.paused  # TensorFlow's own, or a formula's
+        node._surrogate_own = backend.scope.is_suspended  # TensorFlow's own, or a formula's
         return
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here

@@ -62,19 +62,19 @@ class Indexing:
         signature = inspect.signature(function)
 
         def handler(native: Handler, *args: Any, **named: Any) -> Any:
-            pause = self._backend.scope.pause
-            if pause.on or not _origins.there_are_any():
+            suspension = self._backend.scope.suspension
+            if suspension.on or not _origins.there_are_any():
                 return native(*args, **named)
             given = signature.bind(*args, **named)
             given.apply_defaults()
             table, indices, axis = (given.arguments[name] for name in names)
-            vectors = pause.run(_origins.classes, indices) if isinstance(indices, tf.Tensor) else None
+            vectors = suspension.run(_origins.classes, indices) if isinstance(indices, tf.Tensor) else None
             if vectors is None:
                 return native(*args, **named)
-            value = pause.run(native, *args, **named)
+            value = suspension.run(native, *args, **named)
             if not value.dtype.is_floating:
                 return native(*args, **named)
-            return pause.run(
+            return suspension.run(
                 lambda: graft(self._backend, value, expression(vectors, tf.convert_to_tensor(table), axis))
             )
 
@@ -84,18 +84,18 @@ class Indexing:
         signature = inspect.signature(function)
 
         def handler(native: Handler, *args: Any, **named: Any) -> Any:
-            pause = self._backend.scope.pause
+            suspension = self._backend.scope.suspension
             here = self._backend.scope.here()
             if op not in here.state.rules:
                 return native(*args, **named)
             given = signature.bind(*args, **named)
             given.apply_defaults()
             x, axis = tf.convert_to_tensor(given.arguments["x"]), given.arguments["axis"]
-            value = pause.run(unrecorded, lambda: native(*args, **named))
+            value = suspension.run(unrecorded, lambda: native(*args, **named))
             if not x.dtype.is_floating or x.shape.rank in (None, 0):
                 return value
             if axis is None:
-                x, axis = pause.run(tf.reshape, x, [-1]), -1
+                x, axis = suspension.run(tf.reshape, x, [-1]), -1
             found = Operands((x,), {"axis": int(axis) % x.shape.rank - x.shape.rank})
             self._backend.discrete.leave(here, op, found, value)
             return value

@@ -111,7 +111,7 @@ def _older_tapes() -> list[weakref.ref[Any]]:
 
 def _make_eager_gradient_function(backend: TensorFlowBackend) -> Any:
     """Native gradients of eager ops never see rules: the gradient of abs calls sign."""
-    return backend.scope.natively(_hooks.eager_gradient_function.native)
+    return backend.scope.suspending(_hooks.eager_gradient_function.native)
 
 
 def _install_threads(backend: TensorFlowBackend) -> None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 
 import surrogate
-from surrogate_tensorflow._ops import DISCRETE_TYPES, OP_TYPES
+from surrogate_tensorflow._spellings import DISCRETE_TYPES, OP_TYPES
 
 #: How many op types a message names.
 _NAMED = 8

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from surrogate_tensorflow import _origins
-from surrogate_tensorflow._ops import DISCRETE_TYPES
+from surrogate_tensorflow._spellings import DISCRETE_TYPES
 
 Tensor = Any
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 import surrogate
 from surrogate_tensorflow import _hooks, _types
 from surrogate_tensorflow._met import Block, blocks
-from surrogate_tensorflow._ops import OP_TYPES
 from surrogate_tensorflow._scope import Scope
+from surrogate_tensorflow._spellings import OP_TYPES
 
 
 @contextmanager

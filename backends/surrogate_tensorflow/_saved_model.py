@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import surrogate
 from surrogate_tensorflow import _forward, _graph, _hooks, _names, _types
-from surrogate_tensorflow._ops import OP_TYPES
+from surrogate_tensorflow._spellings import OP_TYPES
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend

@@ -1,7 +1,7 @@
 """What is in force here and now, and whether anything is in force anywhere.
 
 Two things decide about an op: the core's rules, and what :func:`gradient_override_map` says of its op
-type, which wins. A rule's own functions and TensorFlow's native gradients run *paused*: they see neither.
+type, which wins. A rule's own functions and TensorFlow's native gradients run *suspended*: they see neither.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Situation(NamedTuple):
         return f"{self.state.rules.digest}{sorted(self.types.items()) if self.types else ''}"
 
 
-class Pause(threading.local):
+class Suspension(threading.local):
     """Runs functions with nothing in force, in this thread; may be used again inside itself.
 
     An interrupt (Ctrl-C) is raised where a Python function begins or after a call, also in ``__exit__``: what
@@ -80,7 +80,8 @@ class Scope:
 
     Attributes:
         alive: whether anything is in force anywhere in the process.
-        pause: the context in which a rule's own functions and native gradients run.
+        suspension: the context in which a rule's own functions and native gradients run.
+        suspended: ``suspended(function, *args)`` calls it in that context.
         nothing: the situation in which everything is native.
     """
 
@@ -89,7 +90,8 @@ class Scope:
         self._changed = changed
         self.alive = False
         self._settled: bool | None = False
-        self.pause = Pause()
+        self.suspension = Suspension()
+        self.suspended = self.suspension.run
         self._lock = threading.RLock()
         self._process = False
         self._tokens: set[weakref.ref[_Token]] = set()
@@ -105,13 +107,13 @@ class Scope:
     # -- reading -----------------------------------------------------------------------------
 
     @property
-    def paused(self) -> bool:
+    def is_suspended(self) -> bool:
         """Whether a rule's own function or a native gradient runs in this thread."""
-        return self.pause.on
+        return self.suspension.on
 
     def here(self) -> Situation:
-        """What is in force here; nothing while paused."""
-        if self.pause.on:
+        """What is in force here; nothing while suspended."""
+        if self.suspension.on:
             return self.nothing
         return Situation(self._backend.state(), self._types.get()[0])
 
@@ -144,12 +146,12 @@ class Scope:
 
         In a copy of the context, which the interpreter leaves by itself, however the function ends.
         """
-        before = self.pause.on
+        before = self.suspension.on
         try:
-            self.pause.on = False
+            self.suspension.on = False
             return contextvars.copy_context().run(self._under, situation, function, args, kwargs)
         finally:
-            self.pause.on = before
+            self.suspension.on = before
 
     def _under(self, situation: Situation, function: Callable[..., T], args: Any, kwargs: Any) -> T:
         self._set_types(situation.types)
@@ -165,13 +167,13 @@ class Scope:
 
         return run
 
-    def natively(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function``, which is the gradient of an op, run paused wherever it is called."""
+    def suspending(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, which is the gradient of an op, run suspended wherever it is called."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             if not self.alive:
                 return function(*args, **kwargs)
-            return self.pause.run(function, *args, **kwargs)
+            return self.suspension.run(function, *args, **kwargs)
 
         return run
 

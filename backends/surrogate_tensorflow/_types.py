@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from surrogate_tensorflow import _hooks
-from surrogate_tensorflow._ops import CARRIER, DISCRETE_TYPES, OP_TYPES
+from surrogate_tensorflow._spellings import CARRIER, DISCRETE_TYPES, OP_TYPES
 
 #: Op types that any rule or map was ever about: all others pass untouched.
 watched: set[str] = {*OP_TYPES, CARRIER}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import surrogate
 from surrogate_tensorflow import _functions, _graph, _hooks
 from surrogate_tensorflow._graft import is_graft
-from surrogate_tensorflow._ops import CARRIER
+from surrogate_tensorflow._spellings import CARRIER
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend

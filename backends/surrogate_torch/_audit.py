@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten
 from surrogate.auditing import Call, Nudge, Trace, came_back, nudged, same_random_state, untracked
 from surrogate_torch._audit_leaks import Leaks, functions_as_one_op
 from surrogate_torch._audit_numbers import note_passing, size_of, span_of
-from surrogate_torch._audit_probe import Probe
+from surrogate_torch._audit_questions import Probe
 from surrogate_torch._audit_recorder import Recorder
 from surrogate_torch._audit_sources import Untouched, modules_in_sight, sources
 from surrogate_torch._node import Node

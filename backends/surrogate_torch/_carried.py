@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from surrogate_torch import _links
-from surrogate_torch._origin import Discrete, Origin, marked, origin_of, quick_cast
+from surrogate_torch._origins import Discrete, Origin, marked, origin_of, quick_cast
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten

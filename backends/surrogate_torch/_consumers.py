@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from surrogate_torch import _carried, _kernels, _origin
+from surrogate_torch import _capture, _carried, _origins
 from surrogate_torch._boundary import hide
 from surrogate_torch._carried import Handler, Use
 from surrogate_torch._links import KEY
-from surrogate_torch._origin import origin_of
+from surrogate_torch._origins import origin_of
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
@@ -112,7 +112,7 @@ def _eager(overload: Any, handler: Handler) -> Callable[..., Any]:
 
 def _traced(overload: Any, handler: Handler, native: Any) -> Callable[..., Any]:
     """The kernel on the Autograd key."""
-    pass_on = _kernels.PassOn("", overload, native)
+    pass_on = _capture.PassOn("", overload, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if _has_origin(args):
@@ -135,12 +135,12 @@ class Consumers:
             kernel = _eager(overload, handler)
             hide([kernel])
             self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
-        hide([vars(_origin.Discrete)["__torch_function__"].__func__])
+        hide([vars(_origins.Discrete)["__torch_function__"].__func__])
         self._attributes: Any = None
-        _origin.on_attribute[:] = [self.put_in]
+        _origins.on_attribute[:] = [self.put_in]
 
         for overload in _OURS:
-            _kernels.handlers[overload] = _table()[overload]
+            _capture.handlers[overload] = _table()[overload]
 
     def put_in(self) -> None:
         """Put them on the Autograd key, where they are not."""
@@ -187,6 +187,6 @@ def _on_autograd() -> Iterator[tuple[Any, Callable[..., Any], str]]:
         for key in _COMPOSITE_KEYS if overload in _COMPOSED else (_AUTOGRAD,):
             native = torch.library.get_kernel(overload, "AutogradCPU" if key == _AUTOGRAD else key)
             yield overload, _traced(overload, handler, native), key
-        front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
+        front = _capture.front(overload, torch.library.get_kernel(overload, _FRONT))
         if front is not None:
             yield overload, front, _FRONT

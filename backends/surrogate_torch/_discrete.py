@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from surrogate import Rule
-from surrogate_torch import _kernels, _links
+from surrogate_torch import _capture, _links
 from surrogate_torch._node import Capture
-from surrogate_torch._origin import Origin, marked
+from surrogate_torch._origins import Origin, marked
 from surrogate_torch._scope import Scope, flags
 from surrogate_torch._spellings import Args, Call, Kwargs
 
@@ -52,7 +52,7 @@ def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
     for overload, read, finish in _spellings():
         native = torch.library.get_kernel(overload, "AutogradCPU")
         yield overload, _kernel(overload, read, finish, native, scope), "Autograd"
-        front = _kernels.front(overload, torch.library.get_kernel(overload, "FuncTorchDynamicLayerFrontMode"))
+        front = _capture.front(overload, torch.library.get_kernel(overload, "FuncTorchDynamicLayerFrontMode"))
         if front is not None:
             yield overload, front, "FuncTorchDynamicLayerFrontMode"
 
@@ -68,7 +68,7 @@ def _kernel(
     native: Any,
     scope: Scope,
 ) -> Callable[..., Any]:
-    pass_on = _kernels.PassOn("", overload, native)
+    pass_on = _capture.PassOn("", overload, native)
     is_idle, run = scope.is_idle, pass_on.run
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
@@ -77,14 +77,14 @@ def _kernel(
         call = read(args, kwargs)
         if call is None:
             return run(keys, args, kwargs)
-        state, gradient = _kernels.look_up(call.op, scope)
+        state, gradient = _capture.look_up(call.op, scope)
         if state is None or gradient is None:
             return run(keys, args, kwargs)
-        needs = _kernels.needs_of(call.inputs)
+        needs = _capture.needs_of(call.inputs)
         if not needs:
-            _kernels.not_now(state, call, scope)
+            _capture.not_now(state, call, scope)
             return run(keys, args, kwargs)
-        _kernels.count_once(state, call.op, scope)
+        _capture.count_once(state, call.op, scope)
         before, flags.below = flags.below, True
         try:
             found = run(keys, args, kwargs)
@@ -96,7 +96,7 @@ def _kernel(
 
 
 def _elementwise(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
-    return Origin(_kernels.apply(Handle(gradient.rule, call.inputs, needs, found.shape)))
+    return Origin(_capture.apply(Handle(gradient.rule, call.inputs, needs, found.shape)))
 
 
 class _Along(Call):
@@ -112,7 +112,7 @@ def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Ori
     if flat:
         x = x.reshape(-1)
     dim = 0 if flat else call.dim
-    handle = _kernels.apply(Handle(gradient.at(axis=dim), (x,), needs, x.shape))
+    handle = _capture.apply(Handle(gradient.at(axis=dim), (x,), needs, x.shape))
     if x.dim():
         handle = handle.movedim(dim, -1)
     handle = handle.reshape(
@@ -126,7 +126,7 @@ def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Ori
 def _to(what: str) -> Finish:
     def finish(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
         return Origin(
-            _kernels.apply(Handle(gradient.at(to=what), call.inputs, needs, found.shape)).to(found.device)
+            _capture.apply(Handle(gradient.at(to=what), call.inputs, needs, found.shape)).to(found.device)
         )
 
     return finish
@@ -141,7 +141,7 @@ def _sorted(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Or
     if not isinstance(x, torch.Tensor):
         x = torch.as_tensor(x, dtype=boundaries.dtype, device=boundaries.device)
     rule = gradient.at(side="right") if call.right else gradient.rule
-    return Origin(_kernels.apply(Handle(rule, (x, boundaries), needs, found.shape)))
+    return Origin(_capture.apply(Handle(rule, (x, boundaries), needs, found.shape)))
 
 
 class _Boundaries(Call):

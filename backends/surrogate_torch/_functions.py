@@ -12,10 +12,10 @@ from torch.utils import _pytree as pytree
 
 from surrogate import Backend, FunctionGradient, FunctionKit, FunctionPull, State
 from surrogate_torch import _graft, _namespace
+from surrogate_torch._capture import needs_of
 from surrogate_torch._imports import after_import
-from surrogate_torch._kernels import needs_of
 from surrogate_torch._plain import has_tangent, in_forward_mode
-from surrogate_torch._scope import EVERY, Scope, flags, untouched
+from surrogate_torch._scope import EVERY, Scope, flags, suspended
 
 Array = Any
 _graph_task = torch._C._current_graph_task_id
@@ -74,7 +74,7 @@ class Functions(FunctionKit):
         return _graft.graft(value, carrier)
 
     def without_rules(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return untouched(EVERY, function, *args, **kwargs)
+        return suspended(EVERY, function, *args, **kwargs)
 
     def depends(self, values: Sequence[Array]) -> bool:
         return any(map(_carries, values))

@@ -15,9 +15,9 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from surrogate_torch._kernels import needs_of
+from surrogate_torch._capture import needs_of
 from surrogate_torch._plain import is_large, no_modes
-from surrogate_torch._scope import EVERY, untouched
+from surrogate_torch._scope import EVERY, suspended
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -56,7 +56,7 @@ class _Graft(_SingleLevelFunction):
     def forward(ctx: Any, modes: tuple[bool, bool] | None, keys: Any, value: Any, carrier: Any) -> Any:
         if modes is None and no_modes() and is_large(value, 0):
             return _own(value)
-        return _natively(modes, lambda: graft.redispatch(keys & _after_autograd, value, carrier))
+        return _in_modes(modes, lambda: graft.redispatch(keys & _after_autograd, value, carrier))
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -77,7 +77,7 @@ class _Pull(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, ask: Any, modes: Any, keys: Any, token: str, count: int, *tensors: Any) -> Any:
         inputs, values = list(tensors[:count]), list(tensors[count:])
-        found = _natively(modes, lambda: pull.redispatch(keys & _after_autograd, inputs, values, token))
+        found = _in_modes(modes, lambda: pull.redispatch(keys & _after_autograd, inputs, values, token))
         ctx.ask, ctx.count = ask, count
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
@@ -87,7 +87,7 @@ class _Pull(_SingleLevelFunction):
     def backward(ctx: Any, *upstream: Any) -> Any:
         tensors = ctx.saved_tensors
         inputs, values = tensors[: ctx.count], tensors[ctx.count :]
-        found = untouched(EVERY, ctx.ask, inputs, values, upstream)
+        found = suspended(EVERY, ctx.ask, inputs, values, upstream)
         return (*(None,) * 5, *found, *(None,) * len(values))
 
     @staticmethod
@@ -99,7 +99,7 @@ class _Pull(_SingleLevelFunction):
         given = tangents[5 : 5 + ctx.count]
         with forward_ad._set_fwd_grad_enabled(nested):
             full = [torch.zeros_like(x) if t is None else t for t, x in zip(given, tensors, strict=False)]
-            found = untouched(EVERY, ctx.ask.push, tensors[: ctx.count], tensors[ctx.count :], full)
+            found = suspended(EVERY, ctx.ask.push, tensors[: ctx.count], tensors[ctx.count :], full)
         return tuple(found) if isinstance(found, tuple | list) else (found,)
 
     @staticmethod
@@ -107,7 +107,7 @@ class _Pull(_SingleLevelFunction):
         return (ctx._autograd_function_id, hash(ctx.ask.digest) & ((1 << 63) - 1))
 
 
-def _natively(modes: tuple[bool, bool] | None, call: Callable[[], Any]) -> Any:
+def _in_modes(modes: tuple[bool, bool] | None, call: Callable[[], Any]) -> Any:
     """Run the op below autograd; under torch.func with the outer levels' modes restored."""
     if modes is None:
         with _below_autograd():

@@ -14,7 +14,7 @@ import torch
 from surrogate import Kind, Rule
 from surrogate_torch._node import Capture, Node, save_best, vjp_best
 from surrogate_torch._plain import in_forward_mode, is_plain, no_modes
-from surrogate_torch._scope import EVERY, untouched
+from surrogate_torch._scope import EVERY, suspended
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 
@@ -48,4 +48,4 @@ class SurrogateInplace(Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors
-        return None, untouched(EVERY, vjp_best, ctx.rule, saved, g, ctx.needs)[0]
+        return None, suspended(EVERY, vjp_best, ctx.rule, saved, g, ctx.needs)[0]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from surrogate import Backend
-from surrogate_torch import _discrete, _foreach, _kernels
+from surrogate_torch import _capture, _discrete, _foreach
 from surrogate_torch._boundary import hide
 from surrogate_torch._checkpoint import bind_recomputations
 from surrogate_torch._consumers import Consumers
@@ -97,14 +97,14 @@ def _kernels_of(scope: Scope) -> list[tuple[Any, Any, str]]:
     """Overload, kernel and dispatch key of all; every native kernel is taken before ours is put over it."""
     todo: list[tuple[Any, Any, str]] = []
     for spelling in SPELLINGS:
-        make = _kernels.unary if spelling in UNARY else _kernels.general
+        make = _capture.unary if spelling in UNARY else _capture.general
         targets = [(spelling.overload, make)]
         if spelling.inplace is not None:
-            targets.append((spelling.inplace, _kernels.inplace))
+            targets.append((spelling.inplace, _capture.inplace))
         for overload, builder in targets:
             native = torch.library.get_kernel(overload, "AutogradCPU")
             todo.append((overload, builder(spelling, native, scope), _KEY))
-            front = _kernels.front(overload, torch.library.get_kernel(overload, _FRONT))
+            front = _capture.front(overload, torch.library.get_kernel(overload, _FRONT))
             if front is not None:
                 todo.append((overload, front, _FRONT))
     todo.extend(_foreach.kernels(scope))

@@ -16,7 +16,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from surrogate_torch._modes import in_forward
 from surrogate_torch._plain import in_forward_mode
-from surrogate_torch._scope import EVERY, untouched
+from surrogate_torch._scope import EVERY, suspended
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _in_transform = torch._C._are_functorch_transforms_active
@@ -66,7 +66,7 @@ class Linear(_SingleLevelFunction):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         (factor,) = ctx.saved_tensors
-        found = untouched(EVERY, ctx.pull, g, factor).sum_to_size(ctx.shape)
+        found = suspended(EVERY, ctx.pull, g, factor).sum_to_size(ctx.shape)
         return None, None, None, found.to(ctx.dtype), None
 
     @staticmethod
@@ -75,7 +75,7 @@ class Linear(_SingleLevelFunction):
         nested = _in_transform()
         if nested:
             factor = _unpack_dual(factor, 0)[0]
-        found = untouched(EVERY, in_forward, nested, ctx.push, tangent, factor)
+        found = suspended(EVERY, in_forward, nested, ctx.push, tangent, factor)
         return found.to(ctx.dtype)
 
 

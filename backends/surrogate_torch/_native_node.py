@@ -10,7 +10,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import NativeCall, NativeGradient, Values
-from surrogate_torch._scope import EVERY, flags, untouched
+from surrogate_torch._scope import EVERY, flags, suspended
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -65,7 +65,7 @@ class Operands:
     def run(self, tensors: Sequence[Any]) -> Any:
         """The operator on other tensors, natively, from the top."""
         args, kwargs = self.put(tensors)
-        return untouched(EVERY, self._overload, *args, **kwargs)
+        return suspended(EVERY, self._overload, *args, **kwargs)
 
 
 class Asked:
@@ -171,7 +171,7 @@ class Native(_SingleLevelFunction):
         saved = ctx.saved_tensors
         inputs, outputs = saved[: ctx.count], saved[ctx.count :]
         g = [one for one, real in zip(upstream, ctx.floats, strict=True) if real]
-        found = untouched(EVERY, ctx.asked.cotangents, inputs, outputs, g)
+        found = suspended(EVERY, ctx.asked.cotangents, inputs, outputs, g)
         return (None, None, None, *found)
 
     @staticmethod
@@ -182,7 +182,7 @@ class Native(_SingleLevelFunction):
         inputs, outputs = saved[: ctx.count], saved[ctx.count :]
         given = [torch.zeros_like(x) if t is None else t for t, x in zip(tangents[3:], inputs, strict=True)]
         with forward_ad._set_fwd_grad_enabled(nested):
-            found = iter(untouched(EVERY, ctx.asked.tangents, inputs, outputs, given))
+            found = iter(suspended(EVERY, ctx.asked.tangents, inputs, outputs, given))
         full = tuple(next(found) if real else None for real in ctx.floats)
         return full if len(full) > 1 else full[0]
 

@@ -14,8 +14,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from surrogate import Backend, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError
 from surrogate_torch import _guards
 from surrogate_torch._boundary import hide
+from surrogate_torch._capture import PassOn, front, needs_of, tracing
 from surrogate_torch._ends import ENDS
-from surrogate_torch._kernels import PassOn, front, needs_of, tracing
 from surrogate_torch._native_node import Asked, Native, Operands
 from surrogate_torch._pack import PACK
 from surrogate_torch._scope import Scope

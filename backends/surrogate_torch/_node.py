@@ -14,7 +14,7 @@ from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
 from surrogate_torch._modes import in_forward, in_grad
 from surrogate_torch._plain import is_large, sees_ops
-from surrogate_torch._scope import EVERY, flags, untouched
+from surrogate_torch._scope import EVERY, flags, suspended
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -101,9 +101,9 @@ class Surrogate(Node):
             finally:
                 flags.below = before
         if above:
-            saved = untouched(EVERY, _save, rule, inputs, needs, y.dtype)
+            saved = suspended(EVERY, _save, rule, inputs, needs, y.dtype)
         if _parameter.read:
-            y = untouched(EVERY, _parameter.tied, y)
+            y = suspended(EVERY, _parameter.tied, y)
         ctx.rule, ctx.needs, ctx.dtype, ctx.shape = rule, needs, y.dtype, y.shape
         ctx.operands = [(x.shape, x.dtype) if isinstance(x, torch.Tensor) else None for x in inputs]
         ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in saved]
@@ -115,7 +115,7 @@ class Surrogate(Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved = ctx.saved_tensors  # may run a checkpoint's recomputation, which is the user's
-        return None, None, *untouched(EVERY, _cotangents, ctx, saved, g)
+        return None, None, *suspended(EVERY, _cotangents, ctx, saved, g)
 
     @staticmethod
     def jvp(ctx: Any, _capture: None, _outer: None, *tangents: Any) -> Any:
@@ -123,7 +123,7 @@ class Surrogate(Node):
         saved = ctx.saved_tensors
         if nested:  # this level's primals: an outer level's tangents stay on them
             saved = [_unpack_dual(t, 0)[0] if _is_wrapped(t) else t for t in saved]  # a parameter is not
-        return untouched(EVERY, in_forward, nested, _tangent, ctx, saved, tangents)
+        return suspended(EVERY, in_forward, nested, _tangent, ctx, saved, tangents)
 
 
 class SurrogateUnary(Node):
@@ -139,12 +139,12 @@ class SurrogateUnary(Node):
             saved = rule.save(xp, (x,), _ONE) if small else None
         if saved is None:
             if sees_ops(x):
-                saved = untouched(EVERY, save_best, rule, (x,), _ONE)
+                saved = suspended(EVERY, save_best, rule, (x,), _ONE)
             else:
                 with _below_autograd():
                     saved = save_best(rule, (x,), _ONE)
         if _parameter.read:
-            y = untouched(EVERY, _parameter.tied, y)
+            y = suspended(EVERY, _parameter.tied, y)
         if saved:
             ctx.save_for_backward(*saved)
             ctx.save_for_forward(*saved)
@@ -153,7 +153,7 @@ class SurrogateUnary(Node):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         saved, before = ctx.saved_tensors, flags.native
-        flags.native = EVERY  # untouched(), written out: it is a tenth of a small op's backward
+        flags.native = EVERY  # suspended(), written out: it is a tenth of a small op's backward
         try:
             rule = ctx.rule
             small = g.layout is torch.strided and not is_large(g, _select.LARGE)
@@ -164,7 +164,7 @@ class SurrogateUnary(Node):
 
     @staticmethod
     def jvp(ctx: Any, _redispatch: None, _keys: None, _rule: None, tangent: Any) -> Any:
-        return untouched(EVERY, in_forward, False, ctx.rule.jvp, xp, ctx.saved_tensors, (tangent,), _ONE)
+        return suspended(EVERY, in_forward, False, ctx.rule.jvp, xp, ctx.saved_tensors, (tangent,), _ONE)
 
 
 _ONE = (True,)

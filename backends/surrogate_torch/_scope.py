@@ -53,7 +53,7 @@ class _Every(frozenset[str]):
 EVERY = _Every()
 
 
-def untouched(ops: frozenset[str], function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def suspended(ops: frozenset[str], function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """``function(*args, **kwargs)`` with some ops native, or with :data:`EVERY` op.
 
     Every: as ``backend.exactly(None)`` does, at the price of a flag; a formula is evaluated so. Some: those

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812 -- as everybody writes it
 
-from surrogate_torch._scope import untouched
+from surrogate_torch._scope import suspended
 from surrogate_torch._spellings import DISCRETE
 
 aten = torch.ops.aten
@@ -138,7 +138,7 @@ def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:
     """The operator's own kernel, with the ops it uses native."""
 
     def shielded(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        return untouched(uses, native_kernel.call_boxed, keys, *args, **kwargs)
+        return suspended(uses, native_kernel.call_boxed, keys, *args, **kwargs)
 
     return shielded
 

@@ -81,7 +81,7 @@ def _hardtanh(args: Args, kwargs: Kwargs) -> Call:
     return Call("relu6", (args[0],)) if (lo, hi) == (0, 6) else Call("clip", (args[0], lo, hi))
 
 
-#: Ops of one tensor and no other argument: they take the short way, ``_kernels.unary``.
+#: Ops of one tensor and no other argument: they take the short way, ``_capture.unary``.
 UNARY = tuple(
     Spelling(op, getattr(aten, name).default, _same(op), getattr(aten, f"{name}_").default)
     for op, name in (

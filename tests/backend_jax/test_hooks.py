@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 import surrogate_jax
-from surrogate_jax import _hooks, _origin, _probe, _spellings
+from surrogate_jax import _hooks, _probe, _spellings, _whose
 
 import surrogate
 
@@ -49,7 +49,7 @@ def test_it_is_missed_before_any_module_takes_it(where):
 
 
 def test_a_frame_walk_that_lets_jax_through_is_noticed(monkeypatch):
-    monkeypatch.setattr(_origin, "_FUNCTIONS", ())
+    monkeypatch.setattr(_whose, "_FUNCTIONS", ())
     with pytest.raises(surrogate.IncompatibleFrameworkError):
         surrogate_jax.surrogate_backend("jax")
     monkeypatch.undo()
@@ -57,8 +57,8 @@ def test_a_frame_walk_that_lets_jax_through_is_noticed(monkeypatch):
 
 
 def test_a_frame_walk_that_takes_the_user_for_jax_is_noticed(monkeypatch):
-    monkeypatch.setattr(_origin, "_PASSING_NAMES", frozenset())
-    monkeypatch.setattr(_origin, "_PASSING", ())
+    monkeypatch.setattr(_whose, "_PASSING_NAMES", frozenset())
+    monkeypatch.setattr(_whose, "_PASSING", ())
     with pytest.raises(surrogate.IncompatibleFrameworkError, match="seeing calls of"):
         surrogate_jax.surrogate_backend("jax")
     monkeypatch.undo()
@@ -97,8 +97,8 @@ def test_a_primitive_in_two_tables_has_one_hook_that_does_both():
     """A spelling of an op that ``jax_disable_jit`` watches, too."""
     script = """
         import jax, surrogate
-        from surrogate_jax import _capture
-        _capture.WATCHED = (*_capture.WATCHED, "sign_p")
+        from surrogate_jax import _install
+        _install.WATCHED = (*_install.WATCHED, "sign_p")
         with surrogate.override("jax", {"sign": "identity"}) as active:
             assert jax.grad(lambda x: jax.lax.sign(x))(0.5) == 1
         assert active.hits == {"sign": 1}, active.hits

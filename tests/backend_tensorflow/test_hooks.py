@@ -104,7 +104,7 @@ tf.config.set_soft_device_placement(True)
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 tf.config.set_visible_devices([cpu])
-print("kit loaded:", "surrogate_tensorflow._kit" in sys.modules)
+print("kit loaded:", "surrogate_tensorflow._driver" in sys.modules)
 print("devices:", len(tf.config.list_logical_devices("CPU")))
 x = tf.constant([0.5, 3.0])
 with surrogate.override("tensorflow", {"sign": "hardtanh"}), tf.GradientTape() as tape:

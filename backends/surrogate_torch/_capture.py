@@ -22,9 +22,9 @@ from surrogate_torch._inplace import SurrogateInplace, is_simple
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
-from surrogate_torch._origin import origin_of
+from surrogate_torch._origins import origin_of
 from surrogate_torch._plain import has_tangent, in_forward_mode
-from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, untouched
+from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, suspended
 from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import UNARY, Call, Spelling, tensor_slots
 
@@ -85,7 +85,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             elif gradient is not None and state.traced:
                 scope.missed(state, op, NOT_FLOATING)
         if uses and (state is None or state.rules):
-            return untouched(uses, native.call_boxed, keys, x)
+            return suspended(uses, native.call_boxed, keys, x)
         return native.call_boxed(keys, x)
 
     return kernel
@@ -252,7 +252,7 @@ class PassOn:
 
     def __call__(self, state: State | None, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self._uses and (state is None or state.rules):
-            return untouched(self._uses, self.run, keys, args, kwargs)
+            return suspended(self._uses, self.run, keys, args, kwargs)
         return self.run(keys, args, kwargs)
 
     def run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

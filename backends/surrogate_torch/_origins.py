@@ -26,7 +26,7 @@ from surrogate_torch._scope import flags
 
 _KEY = torch._C._parse_dispatch_key(_links.KEY)
 _including = torch._C._IncludeDispatchKeyGuard
-_natively = torch._C.DisableTorchFunctionSubclass
+_without_subclass = torch._C.DisableTorchFunctionSubclass
 _in_transform = torch._C._are_functorch_transforms_active
 _tracing = TracingContext.try_get
 _NAME = "_surrogate_origin"
@@ -76,24 +76,24 @@ class Discrete(torch.Tensor):
     ) -> Any:
         dtype = _CASTS.get(func)
         if dtype is not None and len(args) == 1 and not kwargs and torch.is_grad_enabled():
-            with _natively():
+            with _without_subclass():
                 found = quick_cast(args[0], dtype)
             if found is not None:
                 return found
         name = getattr(func, "__name__", "")
         if (name == "__get__" and func not in _TRANSPOSED) or name in _OF_TENSORS:
-            with _natively():
+            with _without_subclass():
                 return func(*args, **(kwargs or {}))
         if name in _TAKEN_OUT or name in _BRANCHES:
             if name in _BRANCHES:
                 _warn_cut(name)
-            with _natively():
+            with _without_subclass():
                 return func(*[x.detach() if isinstance(x, Discrete) else x for x in args], **(kwargs or {}))
         if name == "__getitem__" and isinstance(args[1], Discrete):
             func = _row  # Python would take a single index for a number
         before, flags.met = flags.met, False
         try:
-            with _natively(), _including(_KEY):
+            with _without_subclass(), _including(_KEY):
                 found = func(*args, **(kwargs or {}))
                 cut = not flags.met and torch.is_grad_enabled() and _is_result(found)
                 cut = cut and any(origin_of(x) is not None for x in args)
