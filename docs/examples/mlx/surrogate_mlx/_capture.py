@@ -28,32 +28,40 @@ class Capture:
         if arrays is None:
             return native(*inputs)
         state.captured(op)
-        return self._with_rule(native, gradient.at(decimals=decimals) if decimals else gradient.rule)(*arrays)
+        rule = gradient.at(decimals=decimals) if decimals else gradient.rule
+        with self.backend.exactly(None):
+            # kept now: a backward pass uses the value of a variable that its forward pass saw
+            saved = rule.save(self.backend.xp, arrays)
+        return self._with_rule(native, rule, len(saved))(*arrays, *saved)
 
-    def _make(self, native, rule):
-        """``native`` as a function of MLX whose derivatives are the rule's."""
-        backend, xp, alone = self.backend, self.backend.xp, rule.arity == 1
+    def _make(self, native, rule, kept):
+        """``native`` as a function of MLX whose derivatives are the rule's.
+
+        What the rule keeps is one input more each, whose value the op does not look at.
+        """
+        backend, xp, n = self.backend, self.backend.xp, rule.arity
+        alone = n + kept == 1
 
         def listed(x):  # MLX hands over one input bare, and several as a list
             return [x] if alone else list(x)
 
         @mx.custom_function
         def with_rule(*inputs):
-            return native(*inputs)
+            return native(*inputs[:n])
 
         @with_rule.vjp
         def _(inputs, g, output):
             inputs = listed(inputs)
             with backend.exactly(None):
-                found = rule.vjp(xp, rule.save(xp, inputs), g)
-                found = [_sum_to(c, x.shape) for c, x in zip(found, inputs, strict=True)]
-            return found[0] if alone else tuple(found)
+                found = [
+                    _sum_to(c, x.shape) for c, x in zip(rule.vjp(xp, inputs[n:], g), inputs, strict=False)
+                ]
+            return found[0] if alone else (*found, *map(mx.zeros_like, inputs[n:]))
 
         @with_rule.jvp
         def _(inputs, tangents):
-            inputs = listed(inputs)
             with backend.exactly(None):
-                return rule.jvp(xp, rule.save(xp, inputs), listed(tangents))
+                return rule.jvp(xp, listed(inputs)[n:], listed(tangents)[:n])
 
         @with_rule.vmap
         def _(inputs, axes):

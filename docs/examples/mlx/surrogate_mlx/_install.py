@@ -9,6 +9,9 @@ from functools import cache, wraps
 
 import mlx.core as mx
 
+import surrogate
+from surrogate_mlx import _namespace
+
 #: op -> its functions in mlx.core that take the op's inputs and nothing else
 FUNCTIONS = {
     "sign": ("sign",),
@@ -123,23 +126,30 @@ def _compile(backend, native):
     """``mx.compile`` with one compiled function for each set of rules it is called under."""
 
     @wraps(native)
-    def compiled(fun, *args, **keywords):
+    def compiled(fun, inputs=None, *args, **keywords):
         by_rules = {}
 
         @wraps(fun)
-        def call(*inputs, **named):
+        def call(*given, **named):
             state = backend.state()
             if state.rules not in by_rules:
 
                 def bound(*xs, **ks):  # MLX keys its cache on the function: a new one for other rules
                     return fun(*xs, **ks)
 
-                by_rules[state.rules] = native(bound, *args, **keywords)
-            return by_rules[state.rules](*inputs, **named)
+                by_rules[state.rules] = native(bound, _with_variables(state.rules, inputs), *args, **keywords)
+            return by_rules[state.rules](*given, **named)
 
         return call
 
     return compiled
+
+
+def _with_variables(rules, inputs):
+    """The captured inputs of a compiled function, and the variables that its rules read."""
+    values = [value for gradient in rules.values() for value in gradient.params.values()]
+    cells = [_namespace.cell(value) for value in values if isinstance(value, surrogate.Variable)]
+    return [inputs, cells] if cells and inputs is not None else cells or inputs
 
 
 def _checkpoint(backend, native):

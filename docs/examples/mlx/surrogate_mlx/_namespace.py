@@ -23,7 +23,6 @@ from mlx.core import (
     ones_like,
     power as pow,
     round,
-    sign,
     sin,
     sinh,
     sqrt,
@@ -36,7 +35,7 @@ from mlx.core import (
 )
 
 e, pi, inf, nan = math.e, math.pi, math.inf, math.nan
-_maximum, _minimum = mx.maximum, mx.minimum
+_maximum, _minimum, _sign = mx.maximum, mx.minimum, mx.sign
 
 __all__ = [
     "abs",
@@ -82,9 +81,27 @@ __all__ = [
 ]
 
 
+class Cell(dict):
+    """A parameter's value where ``mx.compile`` takes it for one of the inputs of what it compiles."""
+
+    def set(self, array):
+        """A variable's new value."""
+        self["value"] = mx.array(array)
+
+
+def cell(value):
+    """The one cell of a parameter's value."""
+    return value.mirror("mlx", lambda array: Cell(value=mx.array(array)))
+
+
 def parameter(value, like):
     """An array or a variable as MLX's array, in the dtype of ``like`` or wider."""
-    return mx.array(value.array, dtype=mx.float32 if like.dtype in (mx.float16, mx.bfloat16) else like.dtype)
+    return cell(value)["value"].astype(mx.float32 if like.dtype in (mx.float16, mx.bfloat16) else like.dtype)
+
+
+def sign(x):
+    """-1, 0 or 1; NaN for NaN, where MLX's own gives 0."""
+    return where(isnan(x), x, _sign(x))
 
 
 def maximum(x, y):
