@@ -29,7 +29,7 @@ class MLX(surrogate.Backend):
     expected_failures = {
         "compiled[compiled-once-grad_of_jit]": "inside a gradient MLX runs a compiled function anew",
         "contract[hits-unrecorded]": "MLX does not tell whether a gradient is being recorded",
-        "namespace[where]": "MLX's derivative of where multiplies: an infinite upstream gives NaN where it is not selected",
+        "namespace[where]": "the derivative of MLX's where multiplies: NaN for an infinite upstream",
     }
     xp = _namespace
 
