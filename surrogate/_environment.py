@@ -8,6 +8,7 @@ The variable holds ``"sign=hardtanh; round=identity"``, or the path of a TOML fi
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ HOOK = Path(__file__).parent / "_sitecustomize"
 
 _watching: list[ExitStack] = []
 _OPTIONS = ("within", "outside")
+_ASSIGNMENT = re.compile(r"(?P<op>[<>=!]=|[^=]*[^=\s])\s*=(?P<spec>.+)", re.DOTALL)
 
 
 def read_assignments(given: Sequence[str]) -> dict[str, str]:
@@ -36,9 +38,10 @@ def read_assignments(given: Sequence[str]) -> dict[str, str]:
     """
     rules: dict[str, str] = {}
     for text in given:
-        op, _, spec = (part.strip() for part in text.partition("="))
-        if not (op and spec):
+        match = _ASSIGNMENT.fullmatch(text.strip())
+        if match is None:
             raise SpecError(f"{text!r} is not of the form op=gradient, as in 'sign=tanh(slope=2)'.")
+        op, spec = match["op"].strip(), match["spec"].strip()
         if op in rules:
             raise SpecError(f"{op!r} is given twice: {rules[op]!r} and {spec!r}.")
         rules[op] = spec

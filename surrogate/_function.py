@@ -14,7 +14,7 @@ from surrogate._errors import ParameterError, SpecError, UnknownGradientError, U
 from surrogate._fingerprint import fingerprint
 from surrogate._formula import process_unique
 from surrogate._native import NativeFormula, find_formula, read_native
-from surrogate._spec import parse
+from surrogate._spec import parse, without_owner
 from surrogate._suggest import unknown
 from surrogate._target import FunctionTarget, find
 
@@ -149,6 +149,7 @@ def function_gradient(target: FunctionTarget, spec: object) -> FunctionGradient:
 
 
 def _read(target: FunctionTarget, spec: str) -> FunctionGradient:
+    spec = without_owner(spec, target.path)
     name, given = parse(spec, positional=("function",) if spec.lstrip().startswith("of") else ())
     inner = given.pop("inner", False)
     if not isinstance(inner, bool):

@@ -32,7 +32,8 @@ class Gradient:
     """A surrogate gradient for one op: hashable, interned, picklable.
 
     Equal specs give the identical object while one is alive, so that a compiler that keys on it does not
-    compile again; identity is equality. Made by :func:`surrogate.gradient`; never called directly.
+    compile again; identity is equality. Made by :func:`surrogate.gradient`, and by what it shows,
+    ``Gradient('sign:hardtanh(width=1.0)')``.
 
     Attributes:
         op: the op it is for.
@@ -53,8 +54,13 @@ class Gradient:
     _bound: dict[str, Any]
     _rules: dict[tuple[tuple[str, Any], ...], Rule]
 
-    def __init__(self) -> None:
-        raise TypeError("write surrogate.gradient(op, spec) to get a gradient")
+    def __new__(cls, id: str | None = None) -> Gradient:  # noqa: A002
+        """The gradient that shows itself so, as ``Gradient('sign:hardtanh(width=1.0)')``."""
+        from surrogate._registry import gradient
+
+        if id is None:
+            raise TypeError("write surrogate.gradient(op, spec) to get a gradient")
+        return gradient(id)
 
     @property
     def name(self) -> str:

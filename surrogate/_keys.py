@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from surrogate._aliases import explained_op
 from surrogate._errors import SpecError, UnknownOpError, UnsupportedOpError
 from surrogate._native_kit import resolve_native
 from surrogate._registry import registry
 from surrogate._spec import NATIVE
+from surrogate._suggest import meant
 
 if TYPE_CHECKING:
     from surrogate._backend import Backend
@@ -36,7 +38,7 @@ def resolve_other(backend: Backend, key: Any, spec: Any) -> tuple[str, Any] | No
         try:
             registry.op(key)
         except UnknownOpError as error:
-            if "did you mean" in str(error):
+            if "did you mean" in str(error) or explained_op(key):
                 raise error from None
         raise native from None
 
@@ -56,9 +58,15 @@ def resolve_function(backend: Backend, key: Any, spec: Any) -> tuple[str, Any]:
         raise SpecError(f"a rule is for an op by name or for a function, not for {key!r}.")
     natives = backend.natives
     if natives is not None and (ends := natives.ends_in(key if isinstance(key, str) else _path(key))):
+        op = meant(ends[0], {op.name for op in registry.ops()})
+        name = (
+            "that name"
+            if op is None
+            else f"{op!r}, the op of the catalogue (that name for a formula of yours)"
+        )
         raise UnknownOpError(
             f"{key} is a function of {backend.framework}; it ends in {' and '.join(map(repr, ends))}: "
-            "give that name, which holds for every way the op is called."
+            f"give {name}, which holds for every way the op is called."
         )
     if backend.functions is None:
         raise UnsupportedOpError(

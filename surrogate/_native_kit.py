@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from surrogate._aliases import is_through
 from surrogate._digest import digest
 from surrogate._errors import SpecError, UnknownGradientError, UnsupportedOpError
 from surrogate._native import NativeFormula, add, check_name, find_formula, formulas, read_native
-from surrogate._spec import parse
-from surrogate._suggest import nearest, unknown
+from surrogate._registry import registry
+from surrogate._spec import parse, without_owner
+from surrogate._suggest import meant, nearest, unknown
 
 if TYPE_CHECKING:
     from surrogate._backend import Backend
@@ -127,9 +129,15 @@ def native_gradient(backend: str, key: str, spec: object) -> NativeGradient:
             raise SpecError(f"{spec.id} is a gradient for {spec.key!r}, not for {key!r}.")
         return spec
     if isinstance(spec, str):
-        name, given = parse(spec)
+        name, given = parse(without_owner(spec, key))
         formula = find_formula(backend, key, name)
         if formula is None:
+            op = meant(key, {op.name for op in registry.ops()})
+            if op is not None and (name in registry.formulas(op) or is_through(name)):
+                raise UnknownGradientError(
+                    f"{name!r} is a gradient of the catalogue's op {op!r}: write {{{op!r}: {spec!r}}}. "
+                    f"{key!r} takes formulas of surrogate.register_native."
+                )
             known = [*formulas(backend, key), "native"]
             raise UnknownGradientError(
                 unknown("gradient", name, known, where=f" for {key!r}")

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Self, TypeVar
 
 from surrogate._backend import Backend
@@ -23,6 +23,7 @@ from surrogate._keys import resolve_other
 from surrogate._places import Places, read_places
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
+from surrogate._rules import gathered, read_rules
 from surrogate._ruleset import RuleSet
 from surrogate._spec import NATIVE
 from surrogate._standing import caller, place_of, replaces, stands
@@ -46,13 +47,15 @@ class Override:
     @untraced
     def __init__(
         self,
-        backend: str | Backend,
+        backend: str | Backend | ModuleType,
         rules: Rules | None = None,
         *,
         within: Where | None = None,
         outside: Where | None = None,
         trace: bool = False,
+        **by_name: Spec,
     ) -> None:
+        rules = gathered(rules, by_name)
         self._backend = load_backend(backend)
         self.backend = self._backend.name
         places = _judged(self._backend, read_places(within, outside))
@@ -124,7 +127,9 @@ class ProcessOverride(Override):
     """What :func:`surrogate.use` returns: in force in every thread until undone."""
 
     @untraced
-    def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
+    def __init__(
+        self, backend: str | Backend | ModuleType, rules: Rules | None = None, **options: Any
+    ) -> None:
         super().__init__(backend, rules, **options)
         self._alive = False
 
@@ -198,7 +203,9 @@ class ScopedOverride(Override):
     """
 
     @untraced
-    def __init__(self, backend: str | Backend, rules: Rules | None = None, **options: Any) -> None:
+    def __init__(
+        self, backend: str | Backend | ModuleType, rules: Rules | None = None, **options: Any
+    ) -> None:
         super().__init__(backend, rules, **options)
         self._entered: list[Entry] = []
         self._unused = True
@@ -287,17 +294,19 @@ class ScopedOverride(Override):
 
 @untraced
 def use(
-    backend: str | Backend,
+    backend: str | Backend | ModuleType,
     rules: Rules | None = None,
     *,
     within: Where | None = None,
     outside: Where | None = None,
     trace: bool = False,
+    **by_name: Spec,
 ) -> ProcessOverride:
     """Put gradients in force for the whole process, from here on, in every thread.
 
     Args:
-        backend: ``"torch"``, ``"tensorflow"``, ``"jax"``, ``"autograd"`` or a plugin's name.
+        backend: ``"torch"``, ``"tensorflow"``, ``"jax"``, ``"autograd"`` or a plugin's name; ``"keras"``, the
+            backend that Keras uses; or the framework's module.
         rules: op -> spec (a string like ``"hardtanh(width=1.5)"``, a :class:`Gradient`, a function of
             the registered form, or ``"native"``: leave this op alone). Without it,
             :func:`surrogate.defaults`.
@@ -306,6 +315,7 @@ def use(
             framework's.
         outside: the same, of code in which they do not hold: ``["kornia", "torch_sim.neighbors"]``.
         trace: record where each op is captured, see ``captures``.
+        by_name: rules by the op's name, ``use("torch", sign="hardtanh")``.
 
     Returns:
         A handle: ``undo()`` goes back, in any order; as a context manager it undoes at the end of the
@@ -320,18 +330,19 @@ def use(
 
     Whatever is raised, nothing was installed.
     """
-    made = ProcessOverride(backend, rules, within=within, outside=outside, trace=trace)
+    made = ProcessOverride(backend, rules, within=within, outside=outside, trace=trace, **by_name)
     return made._install()  # the last step: from then on there is a handle
 
 
 @untraced
 def override(
-    backend: str | Backend,
+    backend: str | Backend | ModuleType,
     rules: Rules | None = None,
     *,
     within: Where | None = None,
     outside: Where | None = None,
     trace: bool = False,
+    **by_name: Spec,
 ) -> ScopedOverride:
     """Put gradients in force over a block or a function, in this thread or async task only.
 
@@ -342,7 +353,7 @@ def override(
 
     Args:
         backend: as for :func:`surrogate.use`.
-        rules, within, outside, trace: as for :func:`surrogate.use`.
+        rules, within, outside, trace, by_name: as for :func:`surrogate.use`.
 
     Returns:
         A context manager and decorator with ``rules``, ``hits`` and ``captures``. It is inert until entered.
@@ -355,10 +366,10 @@ def override(
 
     It raises what :func:`surrogate.use` raises, here and not when the block is entered.
     """
-    return ScopedOverride(backend, rules, within=within, outside=outside, trace=trace)
+    return ScopedOverride(backend, rules, within=within, outside=outside, trace=trace, **by_name)
 
 
-def defaults(backend: str | Backend) -> dict[str, Gradient]:
+def defaults(backend: str | Backend | ModuleType) -> dict[str, Gradient]:
     """The mapping that ``use(backend)`` installs: the recommended gradient of every op it can capture.
 
     Raises:
@@ -373,7 +384,7 @@ def defaults(backend: str | Backend) -> dict[str, Gradient]:
     }
 
 
-def active(backend: str | Backend) -> RuleSet:
+def active(backend: str | Backend | ModuleType) -> RuleSet:
     """The rules in force here and now, as op -> gradient."""
     return load_backend(backend).store.state().rules
 
@@ -392,10 +403,8 @@ def _resolve(backend: Backend, rules: Rules | None) -> Mapping[str, Gradient | N
     """Check all of ``rules`` before anything is installed."""
     if rules is None:
         return defaults(backend)
-    if not isinstance(rules, Mapping):
-        raise SpecError(f"rules must map op names to gradients, as in {{'sign': 'hardtanh'}}, not {rules!r}.")
     found: dict[str, Gradient | None] = {}
-    for name, spec in expanded(rules):
+    for name, spec in expanded(read_rules(rules)):
         known = registry.remembered(name, spec)
         if known is not None and name in backend.ops:
             found[name] = known

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
@@ -23,6 +24,7 @@ from surrogate._errors import (
     UnknownBackendError,
 )
 from surrogate._hookspecs import Definition
+from surrogate._keras import of_keras
 from surrogate._op import Op
 from surrogate._registry import registry
 from surrogate._suggest import unknown
@@ -83,8 +85,10 @@ def backends() -> list[str]:
     return sorted({*_loaded, *(name for name, plugin in found(BACKENDS).items() if not plugin.disabled)})
 
 
-def load_backend(backend: str | Backend) -> Backend:
+def load_backend(backend: str | Backend | ModuleType) -> Backend:
     """The backend of this name, loaded on first use; a :class:`Backend` is returned as it is.
+
+    ``"keras"`` is the backend that Keras uses, and a framework's module the framework's.
 
     Raises:
         UnknownBackendError: no plugin provides it.
@@ -97,8 +101,12 @@ def load_backend(backend: str | Backend) -> Backend:
     loaded = _loaded.get(backend) if isinstance(backend, str) else None
     if loaded is not None:
         return loaded
+    if isinstance(backend, ModuleType):
+        backend = backend.__name__.partition(".")[0]
     if not isinstance(backend, str):
         raise SpecError(f"a backend is named by a string like 'torch', not {backend!r}.")
+    if backend == "keras" and backend not in found(BACKENDS):
+        backend = of_keras()
     with _lock:
         if backend not in _loaded:
             _loaded[backend] = _load(backend)

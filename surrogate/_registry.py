@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from surrogate._aliases import explained_gradient, explained_op, operator, through
 from surrogate._errors import (
     DuplicateNameError,
     SpecError,
@@ -26,7 +27,7 @@ from surrogate._inherit import Inherited, of_all_inputs
 from surrogate._op import Op
 from surrogate._preset import Preset
 from surrogate._reads import changed, snapshot
-from surrogate._spec import NATIVE, parse
+from surrogate._spec import NATIVE, parse, split_id, unwrapped, without_owner
 from surrogate._suggest import unknown
 
 #: How many spec strings are remembered, so that entering an override parses nothing.
@@ -79,22 +80,22 @@ class Registry:
         Raises:
             UnknownOpError: with the nearest name and all known names.
         """
-        self._catalogue()
-        found = self._ops.get(name) if isinstance(name, str) else None
+        found = self._find(name)
         if found is None:
-            self._packs()
-            found = self._ops.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise UnknownOpError(unknown("op", name, self._ops))
+            raise UnknownOpError(unknown("op", name, self._ops, note=explained_op(name)))
         return found
 
     def knows(self, name: object) -> bool:
         """Whether an op has this name."""
-        try:
-            self.op(name)
-        except UnknownOpError:
-            return False
-        return True
+        return self._find(name) is not None
+
+    def _find(self, name: object) -> Op | None:
+        self._catalogue()
+        if not isinstance(name, str):
+            return None
+        if name not in self._ops:
+            self._packs()
+        return self._ops.get(operator(name) or name)
 
     def ops(self) -> list[Op]:
         """All ops, in the order of the catalogue."""
@@ -182,7 +183,10 @@ class Registry:
             known = self._known(self.op(op), name)
         if known is None:
             names = {*self.formulas(op), *self.presets(op), NATIVE}
-            raise UnknownGradientError(unknown("gradient", name, names, where=f" for {op!r}"))
+            if (meant := through(name, names)) is not None:
+                return self.formula(op, meant)
+            note = explained_gradient(name, names)
+            raise UnknownGradientError(unknown("gradient", name, names, where=f" for {op!r}", note=note))
         return known
 
     def formulas(self, op: str) -> dict[str, Formula]:
@@ -265,7 +269,7 @@ class Registry:
         """The gradient of a spec with these parameters beside those that it says."""
         if isinstance(spec, str):
             formula, given = self._parsed(op, spec)
-            twice = sorted(set(parse(spec)[1]) & set(parameters))
+            twice = sorted(set(parse(without_owner(spec, op.name))[1]) & set(parameters))
             if twice:
                 raise SpecError(f"{twice[0]!r} is given twice: in the spec {spec!r} and as a parameter.")
         elif isinstance(spec, Gradient):
@@ -291,10 +295,12 @@ class Registry:
 
     def _parsed(self, op: Op, spec: str) -> tuple[Formula, dict[str, Any]]:
         """The formula and the parameters that a spec string says."""
-        name, given = parse(spec)
+        name, given = parse(without_owner(spec, op.name))
         if name == NATIVE:
             raise SpecError("'native' is no gradient: in rules it says that an op is left alone.")
         preset = self.presets(op.name).get(name) if ":" in name else None
+        if preset is None and ":" in name and self.knows(other := name.partition(":")[0]):
+            raise SpecError(f"{spec!r} is a gradient for {other!r}, not for {op.name!r}.")
         if preset is not None:
             name, defaults = parse(preset.spec)
             given = {**defaults, **given}
@@ -384,7 +390,7 @@ def register(
     return decorate
 
 
-def gradient(op: str, spec: Spec, **parameters: Any) -> Gradient:
+def gradient(op: str, spec: Spec | None = None, **parameters: Any) -> Gradient:
     """The gradient that a spec names; equal specs give the identical object.
 
     >>> import surrogate
@@ -392,7 +398,8 @@ def gradient(op: str, spec: Spec, **parameters: Any) -> Gradient:
     Gradient('sign:hardtanh(width=2.0)')
 
     Args:
-        op: the op it is for, such as ``"sign"``.
+        op: the op it is for, such as ``"sign"``; or op and spec in one, ``"sign:hardtanh(width=2)"``, also as
+            a gradient shows itself.
         spec: ``"hardtanh(width=2)"`` (literals only, never evaluated), a :class:`Gradient`, or a
             function of the registered form.
         parameters: further parameters by name. Each is a number; an array of NumPy's or a framework's, a
@@ -405,7 +412,36 @@ def gradient(op: str, spec: Spec, **parameters: Any) -> Gradient:
             is trained, or known only while a function is traced.
         SpecError: the spec cannot be read.
     """
+    if spec is None:
+        op, spec = _one_text(op)
     return registry.gradient(op, spec, parameters)
+
+
+def _one_text(text: object) -> tuple[str, Spec]:
+    """Op and spec of an id, or of a gradient.
+
+    Raises:
+        SpecError: it is neither.
+        UnknownOpError: it names no op.
+    """
+    if isinstance(text, Gradient):
+        return text.op.name, text
+    op, spec = split_id(text) if isinstance(text, str) else ("", "")
+    if spec:
+        return op, spec
+    if isinstance(text, str) and not registry.knows(text):
+        owners = [
+            op.name
+            for op in registry.ops()
+            if unwrapped(text).partition("(")[0] in registry.formulas(op.name)
+        ]
+        if owners:
+            raise SpecError(f"{text!r} is a gradient of {', '.join(owners)}: write '{owners[0]}:{text}'.")
+    known = registry.op(text).name
+    raise SpecError(
+        f"{known!r} is an op, and its gradient is missing: give a string like '{known}:identity' or "
+        "'sign:hardtanh', or both as in gradient('sign', 'hardtanh')."
+    )
 
 
 def parse_name(name: str) -> str | None:

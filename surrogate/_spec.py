@@ -10,6 +10,13 @@ from surrogate._errors import SpecError
 #: What leaves an op alone, and cuts a hole in an outer override.
 NATIVE = "native"
 
+#: How a gradient shows itself, ``Gradient('sign:hardtanh(width=1.0)')``: what it shows can be pasted.
+_SHOWN = re.compile(
+    r"\s*(?:surrogate\.)?(?:Native|Function)?Gradient\((?P<quote>['\"])(?P<id>.*)(?P=quote)\)\s*", re.DOTALL
+)
+
+_NUMPY_SCALAR = re.compile(r"(?:np|numpy)\.u?(?:int|float|longdouble|longlong)\d*")
+
 _SPEC = re.compile(r"\s*(?P<name>[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*(?P<call>\(.*\))?\s*", re.DOTALL)
 
 
@@ -30,6 +37,27 @@ def parse(spec: str, positional: tuple[str, ...] = ()) -> tuple[str, dict[str, o
     return match["name"], ({} if call is None else _literals(spec, call, positional))
 
 
+def unwrapped(text: str) -> str:
+    """The id that a gradient shows, ``sign:hardtanh(width=1.0)``; any other text as it is."""
+    shown = _SHOWN.fullmatch(text)
+    return text if shown is None else shown["id"]
+
+
+def without_owner(text: str, owner: str) -> str:
+    """A spec that may be written as an id: without ``owner:``, the op that it is asked for."""
+    text = unwrapped(text).strip()
+    return text.removeprefix(f"{owner}:")
+
+
+def split_id(text: str) -> tuple[str, str]:
+    """``"sign:hardtanh(width=2)"`` as op and spec; the spec is empty if there is none.
+
+    A native op's name may have colons of its own, ``aten::sort:scaled(factor=2)``.
+    """
+    op, _, spec = re.sub("::", "\0", unwrapped(text)).partition(":")
+    return op.replace("\0", "::").strip(), spec.replace("\0", "::").strip()
+
+
 def _literals(spec: str, call: str, positional: tuple[str, ...]) -> dict[str, object]:
     try:
         tree = ast.parse(f"f{call}", mode="eval").body
@@ -47,10 +75,17 @@ def _literals(spec: str, call: str, positional: tuple[str, ...]) -> dict[str, ob
         if keyword.arg in values:
             raise SpecError(_explain(spec, f"{keyword.arg!r} is given twice"))
         try:
-            values[keyword.arg] = ast.literal_eval(keyword.value)
+            values[keyword.arg] = _value(keyword.value)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
             raise SpecError(_explain(spec, f"the value of {keyword.arg!r} is not a literal")) from error
     return values
+
+
+def _value(node: ast.expr) -> object:
+    """A literal, or a NumPy scalar as NumPy 2 shows it: ``np.float64(1.5)``."""
+    if isinstance(node, ast.Call) and _NUMPY_SCALAR.fullmatch(ast.unparse(node.func)) and len(node.args) == 1:
+        return ast.literal_eval(node.args[0])
+    return ast.literal_eval(node)
 
 
 def _explain(spec: str, reason: str) -> str:

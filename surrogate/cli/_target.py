@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import surrogate
 from surrogate._errors import UnknownOpError
+from surrogate._registry import registry
+from surrogate._spec import split_id
 
 
 def split(target: str) -> tuple[str, str]:
@@ -12,9 +14,9 @@ def split(target: str) -> tuple[str, str]:
     Raises:
         UnknownOpError: no op has this name; suggests ops that have a gradient so named.
     """
-    op, _, spec = (part.strip() for part in target.partition(":"))
+    op, spec = split_id(target)
     known = surrogate.gradients()
-    if op not in known:
+    if not registry.knows(op):
         written, _, rest = (part.strip() for part in target.partition("="))
         if written in known:  # as in --rules
             raise UnknownOpError(f"{target!r} is read as an op: write {written}:{rest}.")

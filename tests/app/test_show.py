@@ -139,3 +139,16 @@ def test_no_colour_is_written_where_none_is_wanted(plugins, monkeypatch, command
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as if it were a terminal
     assert "\x1b[3" not in plugins.surrogate(*command).stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("Gradient('sign:hardtanh(width=2.0)')", "sign:hardtanh(width=2.0)"),
+        ("round:ste", "round:identity"),
+        ("%:identity", "mod:identity"),
+        ("sign:hardtanh(width=np.float64(2.0))", "sign:hardtanh(width=2.0)"),
+    ],
+)
+def test_what_people_type_is_shown_under_its_name(run, typed, first):
+    assert run("show", typed).stdout.splitlines()[0] == first

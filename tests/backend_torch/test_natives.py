@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -184,3 +185,27 @@ def test_public_functions_end_in_operators_that_exist() -> None:
     for names in ENDS.values():
         for name in names:
             assert natives.canonical(name) == name
+
+
+@pytest.mark.parametrize(
+    ("key", "spec", "message"),
+    [
+        ("aten::sign", "hardtanh", "'hardtanh' is a gradient of the catalogue's op 'sign': write {'sign': "),
+        ("aten::clamp", "ste", "'ste' is a gradient of the catalogue's op 'clip': write {'clip': 'ste'}"),
+        ("torch.sign", "hardtanh", "it ends in 'aten::sign': give 'sign', the op of the catalogue"),
+        (torch.floor, "ste", "it ends in 'aten::floor': give 'floor', the op of the catalogue"),
+        ("leaky_relu", "ste", "For relu with the derivative of leaky_relu write {'relu': 'leaky'}"),
+        ("where", "ste", "give 'compare' a rule"),
+        ("gt", "arctan", "did you mean 'greater'?"),
+        ("hardtanh", "ste", "did you mean 'clip'?"),
+    ],
+    ids=str,
+)
+def test_a_native_name_with_a_gradient_of_the_catalogue_says_what_to_write(key, spec, message):
+    with pytest.raises(surrogate.SurrogateError, match=re.escape(message)):
+        surrogate.override("torch", {key: spec})
+
+
+def test_what_a_native_gradient_shows_can_be_pasted():
+    gradient = surrogate.override("torch", {POOL: "even_share"}).rules[POOL]
+    assert surrogate.override("torch", {POOL: repr(gradient)}).rules[POOL].id == gradient.id
