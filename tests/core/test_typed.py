@@ -93,8 +93,8 @@ def test_what_can_mean_several_things_says_what_to_write(op, spec):
 def test_rules_by_name(toy):
     o = surrogate.override(toy, {"round": "ste"}, sign="hardtanh(width=2)", trace=True)
     assert {op: g.id for op, g in o.rules.items()} == {"round": "round:identity", "sign": HARDTANH}
-    handle = surrogate.use(toy, sign="pass")
-    handle.undo()
+    with surrogate.use(toy, sign="pass") as handle:
+        toy.hit("sign")
     assert handle.rules["sign"].id == "sign:identity"
 
 
