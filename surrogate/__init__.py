@@ -45,6 +45,7 @@ from surrogate._errors import (
 from surrogate._function import FunctionGradient as FunctionGradient, Of as Of, of as of
 from surrogate._function_call import FunctionKit as FunctionKit, FunctionPull as FunctionPull
 from surrogate._gradient import Gradient as Gradient
+from surrogate._hook import Hook as Hook, check_hooks as check_hooks
 from surrogate._hookspecs import Definition as Definition, hookimpl as hookimpl, hookspec as hookspec
 from surrogate._listing import gradients as gradients, op as op, ops as ops, presets as presets
 from surrogate._native import (

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from surrogate._active import Scope, Store
+from surrogate._alive import Alive
 from surrogate._errors import UnsupportedAuditError
 from surrogate._function_call import FunctionKit, catch
 from surrogate._holds import Holds
+from surrogate._hook import Hook
 from surrogate._native_kit import NativeKit
 from surrogate._places import Callers, Site
 from surrogate._ruleset import RuleSet
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
 Array = Any
 Result = TypeVar("Result")
 Function = Callable[..., Array]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Backend(abc.ABC):
     """What a plugin provides for one framework.
 
-    A subclass says what it can do in class attributes, obeys in :meth:`apply`, reads the rules in
-    force from :meth:`state` whenever an op is captured, and lets the conformance kit drive the
+    A subclass says what it can do in class attributes, puts its hooks in with :meth:`first` and takes them
+    out with :meth:`last`, or tells the framework in :meth:`apply`, reads the rules in force from
+    :meth:`state` whenever an op is captured, and lets the conformance kit drive the
     framework through the methods from :meth:`asarray` on.
 
     Rules are applied absolutely: the core keeps the stack of overrides, a backend keeps none.
@@ -40,6 +44,7 @@ class Backend(abc.ABC):
         name: the backend's name, as in ``surrogate.use(name)``.
         framework: the import name of the framework.
         tested: framework versions it was checked on, for messages.
+        hooks: the names of the framework, mostly private ones, that it stands on.
         ops: names of the ops it can capture.
         unsupported: op name -> why the framework or the backend cannot do it.
         transforms: what it claims beyond plain reverse mode: any of ``"forward"``, ``"vmap"``,
@@ -61,6 +66,7 @@ class Backend(abc.ABC):
     name: str
     framework: str
     tested: str = ""
+    hooks: Sequence[Hook] = ()
     ops: frozenset[str] = frozenset()
     unsupported: Mapping[str, str] = {}
     transforms: frozenset[str] = frozenset()
@@ -76,12 +82,23 @@ class Backend(abc.ABC):
 
     # -- obeying -------------------------------------------------------------------------------
 
-    @abc.abstractmethod
-    def apply(self, rules: RuleSet | None, scope: Scope) -> None:
+    def first(self) -> None:  # noqa: B027  (what is optional does nothing)
+        """Something comes into force where nothing was in force anywhere: the place to put hooks in.
+
+        Called once more if it was interrupted.
+
+        Raises:
+            IncompatibleFrameworkError: a hook is missing. The change is then taken back.
+        """
+
+    def last(self) -> None:  # noqa: B027  (what is optional does nothing)
+        """Nothing is in force anywhere any more, in no thread and no context: the place to take them out."""
+
+    def apply(self, rules: RuleSet | None, scope: Scope) -> None:  # noqa: B027  (as above)
         """The rules in force have changed to exactly ``rules``; an empty set restores the framework.
 
-        Called in the thread that made the change, after it. Install hooks here, or tell the
-        framework; what an op obeys is always :meth:`state`.
+        For a framework that must be told of every change, as one whose caches are keyed by the rules.
+        Called in the thread that made the change, after it. What an op obeys is always :meth:`state`.
 
         Args:
             rules: what is in force now. ``None`` with ``"context"``: nothing context-local is left
@@ -92,6 +109,11 @@ class Backend(abc.ABC):
         Raises:
             IncompatibleFrameworkError: a hook is missing. The change is then taken back.
         """
+
+    @cached_property
+    def alive(self) -> Alive:
+        """Whether anything is in force anywhere; ``alive.hold()`` says that something else is."""
+        return Alive(lambda: self.first(), lambda: self.last())
 
     @cached_property
     def store(self) -> Store:
@@ -118,8 +140,16 @@ class Backend(abc.ABC):
 
     def _obey(self, rules: RuleSet | None, scope: Scope) -> None:
         self.apply(rules, scope)
+        if self._is_told:
+            self.alive.changed(rules, scope)
         if self.functions is not None:
             self._holds.changed(rules, scope)
+
+    @cached_property
+    def _is_told(self) -> bool:
+        """Whether this backend wants to know of the first and the last."""
+        mine = type(self)
+        return mine.first is not Backend.first or mine.last is not Backend.last
 
     @cached_property
     def _holds(self) -> Holds:
@@ -145,6 +175,22 @@ class Backend(abc.ABC):
         As :meth:`exactly`, but whole also where an interrupt (Ctrl-C) falls between the call and its end.
         """
         return self.store.under(state, function, args, kwargs)
+
+    def bound(self, function: F) -> F:
+        """``function`` under the rules that are in force now, wherever and whenever it is called.
+
+        For code that runs a forward pass again during the backward pass, when the override may be over.
+        """
+        return self.bound_to(self.state(), function)
+
+    def bound_to(self, state: State | None, function: F) -> F:
+        """As :meth:`bound`, under exactly this state; ``None``: no rules at all."""
+
+        @functools.wraps(function)
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return self.under(state, function, *args, **kwargs)
+
+        return cast(F, bound)
 
     # -- for the audit -------------------------------------------------------------------------
 

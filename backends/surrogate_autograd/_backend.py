@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import autograd.numpy as anp
 import numpy as np
 
-from surrogate import Backend, RuleSet
+from surrogate import Backend
 from surrogate_autograd import _driver, _hooks, _namespace
-from surrogate_autograd._alive import Alive
 from surrogate_autograd._functions import Functions
 from surrogate_autograd._install import Installation
 from surrogate_autograd._spellings import OPS, UNSUPPORTED
@@ -34,6 +33,7 @@ class AutogradBackend(Backend):
     name = "autograd"
     framework = "autograd"
     tested = _hooks.TESTED
+    hooks = _hooks.HOOKS
     ops = OPS
     unsupported = UNSUPPORTED
     transforms = frozenset({"forward", "second", "residuals"})
@@ -43,15 +43,15 @@ class AutogradBackend(Backend):
 
     def __init__(self) -> None:
         self.functions = Functions(self)
-        hooks = Installation(self)
-        self._alive = Alive(hooks.put_in, hooks.take_out)
+        self._installation = Installation(self)
 
-    def apply(self, rules: RuleSet | None, scope: str) -> None:
-        """Hooks are there while any rule is in force anywhere."""
-        if scope == "process":
-            self._alive.process(rules)
-        else:
-            self._alive.context(rules)
+    def first(self) -> None:
+        """The functions of ``autograd.numpy`` get other code."""
+        self._installation.put_in()
+
+    def last(self) -> None:
+        """They get their own back."""
+        self._installation.take_out()
 
     def record(
         self,

@@ -1,29 +1,6 @@
 """Every private name of autograd that this backend stands on, in one place.
 
 The rest of the backend uses ``autograd.numpy`` and ``autograd.extend``, which are public.
-
-=============================================  ====================================  =============
-name                                           what for                              checked on
-=============================================  ====================================  =============
-``autograd.tracer.primitive``: the function    to catch an op whatever name it was   1.8.0, 1.9.1
-that it makes, its ``fun``, its code object    imported under; to tell autograd's
-                                               own recursion from a user's call
-``autograd.tracer``: ``isbox``, ``getval``     to see that an operand is being       1.8.0, 1.9.1
-                                               differentiated
-``autograd.numpy.numpy_boxes.ArrayBox``        the operators ``//`` and ``divmod``,  1.8.0, 1.9.1
-                                               which it lacks
-``autograd.tracer``: ``trace_stack``,          to differentiate by several inputs    1.8.0, 1.9.1
-``new_box``; ``autograd.core``:                at once, for the conformance kit
-``add_outgrads``; ``autograd.util.toposort``;
-the slots of ``Box``, ``VJPNode``, ``JVPNode``
-``fixed_point``, ``odeint``: that they are     to run the user's function under the  1.8.0, 1.9.1
-primitives, and take it first                  rules of the forward pass
-``autograd.tracer``: ``new_box`` replaced,       to record a program for the audit     1.8.0, 1.9.1
-``notrace_primitives``, ``trace_stack.top``;
-``autograd.core.primitive_vjps``
-the keyword ``called_by_autograd_dispatcher``  to let objects like xarray's have     1.9.1
-                                               their turn (1.8 has no such dispatch)
-=============================================  ====================================  =============
 """
 
 from __future__ import annotations
@@ -36,20 +13,39 @@ import autograd
 import autograd.misc.fixed_points
 import autograd.numpy as anp
 import numpy as np
-from autograd.extend import Box, JVPNode, VJPNode
 
-from surrogate import IncompatibleFrameworkError
+from surrogate import Hook, IncompatibleFrameworkError, check_hooks
 
 TESTED = "1.8.0 to 1.9.1"
 
-_NEEDED = {
-    "autograd.tracer": ("primitive", "isbox", "getval", "trace_stack", "new_box", "notrace_primitives"),
-    "autograd.core": ("add_outgrads", "primitive_vjps"),
-    "autograd.util": ("toposort",),
-    "autograd.numpy.numpy_boxes": ("ArrayBox",),
-}
+_DIFFERENTIATED = "to see that an operand is being differentiated"
+_SEVERAL = "to differentiate by several inputs at once, for the conformance kit"
+_AUDIT = "to record a program for the audit"
 
-_SLOTS = {Box: ("_value", "_trace", "_node"), VJPNode: ("parents", "vjp"), JVPNode: ("g",)}
+HOOKS = (
+    Hook("autograd.tracer:primitive", "to catch an op whatever name it was imported under"),
+    Hook("autograd.numpy:sign.fun", "to call what a primitive wraps"),
+    Hook("autograd.numpy:sign.__code__", "to tell autograd's own recursion from a user's call"),
+    Hook("autograd.tracer:isbox", _DIFFERENTIATED),
+    Hook("autograd.tracer:getval", _DIFFERENTIATED),
+    Hook("autograd.numpy.numpy_boxes:ArrayBox", "the operators // and divmod, which it lacks"),
+    Hook("autograd.tracer:trace_stack", _SEVERAL),
+    Hook("autograd.tracer:new_box", f"{_SEVERAL}; {_AUDIT}"),
+    Hook("autograd.core:add_outgrads", _SEVERAL),
+    Hook("autograd.util:toposort", _SEVERAL),
+    Hook("autograd.extend:Box._value", _SEVERAL),
+    Hook("autograd.extend:Box._trace", _SEVERAL),
+    Hook("autograd.extend:Box._node", _SEVERAL),
+    Hook("autograd.extend:VJPNode.parents", _SEVERAL),
+    Hook("autograd.extend:VJPNode.vjp", _SEVERAL),
+    Hook("autograd.extend:JVPNode.g", _SEVERAL),
+    Hook("autograd.tracer:notrace_primitives", _AUDIT),
+    Hook("autograd.core:primitive_vjps", _AUDIT),
+    Hook(
+        "autograd.misc.fixed_points:fixed_point",
+        "to run the user's function under the rules of the forward pass",
+    ),
+)
 
 #: How a box calls an op when NumPy asked it to handle a ufunc.
 HANDLED = "called_by_autograd_dispatcher"
@@ -91,29 +87,18 @@ def probe() -> None:
     Raises:
         IncompatibleFrameworkError: one is missing; names it and the tested versions.
     """
-    for module, names in _NEEDED.items():
-        try:
-            found = importlib.import_module(module)
-        except ModuleNotFoundError:
-            raise _missing(f"the module {module}") from None
-        for name in names:
-            if not hasattr(found, name):
-                raise _missing(f"{module}.{name}")
-    for owner, slots in _SLOTS.items():
-        for slot in slots:
-            if not hasattr(owner, slot):
-                raise _missing(f"{owner.__module__}.{owner.__name__}.{slot}")
+    check_hooks("autograd", HOOKS, TESTED)
     wrapped = anp.sign
-    if not isinstance(wrapped, FunctionType) or not hasattr(wrapped, "fun"):
-        raise _missing("the Python function, with the attribute 'fun', behind autograd.numpy.sign")
+    if not isinstance(wrapped, FunctionType):
+        raise _other("a Python function behind autograd.numpy.sign")
     if anp.mod.__code__ is not wrapped.__code__:
-        raise _missing("the one code object shared by all that autograd.tracer.primitive made")
+        raise _other("the one code object shared by all that autograd.tracer.primitive made")
 
 
-def _missing(what: str) -> IncompatibleFrameworkError:
+def _other(what: str) -> IncompatibleFrameworkError:
     version = getattr(autograd, "__version__", "of unknown version")
     return IncompatibleFrameworkError(
-        f"autograd {version} has no {what}, which the backend 'autograd' stands on. Tested: {TESTED}."
+        f"autograd {version} has no {what}, which the backend for it stands on. Tested with {TESTED}."
     )
 
 

@@ -15,7 +15,7 @@ class Installation:
     def __init__(self, backend: Backend) -> None:
         self._capture = Capture(backend.state, SPELLINGS)
         self._operators = Operators(backend.state)
-        self._recomputation = Recomputation(backend.state, backend.exactly)
+        self._recomputation = Recomputation(backend)
         self._recomputation.install()
 
     def put_in(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 import surrogate
 from surrogate_jax import _driver, _namespace, _scope
 from surrogate_jax._functions import Functions
-from surrogate_jax._hooks import TESTED, TRACERS, check, hide_our_frames
+from surrogate_jax._hooks import HOOKS, TESTED, TRACERS, check, hide_our_frames
 from surrogate_jax._install import install
 from surrogate_jax._keys import Key
 from surrogate_jax._natives import Natives
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from surrogate.auditing import Trace  # imported only by who audits
 
 Array = Any
+Result = TypeVar("Result")
 Function = Callable[..., Array]
 
 
@@ -34,6 +35,7 @@ class JaxBackend(surrogate.Backend):
     name = "jax"
     framework = "jax"
     tested = TESTED
+    hooks = HOOKS
     ops = frozenset(_driver.CALLS)
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
@@ -70,6 +72,19 @@ class JaxBackend(surrogate.Backend):
             _scope.set_local(None if self.store.is_foreign() else rules)
             if rules is not None and loop_is_running():
                 follow_tasks(self)
+
+    def under(
+        self,
+        state: surrogate.State | None,
+        function: Callable[..., Result],
+        /,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Result:
+        """As it is where this state is in force and in JAX's keys: another key would trace it anew."""
+        if state is not None and self.state() is state and _scope.agrees(state):
+            return function(*args, **kwargs)
+        return super().under(state, function, *args, **kwargs)
 
     def record(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 
 import surrogate
 from surrogate_jax._hooks import Undo, find, replace
-from surrogate_jax._scope import agrees, is_suspended
+from surrogate_jax._scope import is_suspended
 
 Function = Callable[..., Any]
 
@@ -53,11 +53,4 @@ def _bound(backend: surrogate.Backend, state: surrogate.State | None, rule: Any)
     if not callable(rule):
         return rule
 
-    @functools.wraps(rule)
-    def bound(*args: Any, **kwargs: Any) -> Any:
-        if backend.state() is state and agrees(state):
-            return rule(*args, **kwargs)
-        with backend.exactly(state):
-            return rule(*args, **kwargs)
-
-    return bound
+    return backend.bound_to(state, rule)

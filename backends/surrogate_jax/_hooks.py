@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jax
 from jax import lax
 from jax.extend import source_info_util
 
 import surrogate
+from surrogate import Hook, check_hooks
 from surrogate_jax._operands import JitCall
 
 TESTED = "0.7.2, 0.10.2 and 0.12.0"
@@ -37,13 +38,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 Undo = Callable[[], None]
 #: What makes of a function the one that stands in front of it.
 Make = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-class Hook(NamedTuple):
-    """One private thing: where it is, and what would break without it."""
-
-    where: str
-    why: str
 
 
 HOOKS = (
@@ -97,12 +91,8 @@ def find(where: str) -> Any:
     Raises:
         IncompatibleFrameworkError: it is gone.
     """
-    module, _, attribute = where.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-        return found
+        return Hook(where, "").find()
     except (ImportError, AttributeError) as error:
         raise incompatible(where) from error
 
@@ -110,8 +100,8 @@ def find(where: str) -> Any:
 def incompatible(what: str) -> surrogate.IncompatibleFrameworkError:
     """The error that refuses this version of JAX."""
     return surrogate.IncompatibleFrameworkError(
-        f"the backend 'jax' stands on {what}, which jax {jax.__version__} does not have or does otherwise. "
-        f"Tested with jax {TESTED}."
+        f"the backend for jax stands on {what}, which jax {jax.__version__} does not have or does otherwise. "
+        f"Tested with {TESTED}."
     )
 
 
@@ -121,8 +111,7 @@ def check() -> None:
     Raises:
         IncompatibleFrameworkError: one is gone; names it and the tested versions.
     """
-    for hook in HOOKS:
-        find(hook.where)
+    check_hooks("jax", HOOKS, TESTED)
 
 
 def primitive(name: str) -> Any:

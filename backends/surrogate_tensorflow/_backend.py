@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from surrogate_tensorflow._audit_recorder import Recorder
 
 Array = Any
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _driver() -> Any:
@@ -38,6 +39,7 @@ class TensorFlowBackend(surrogate.Backend):
     name = "tensorflow"
     framework = "tensorflow"
     tested = _hooks.TESTED
+    hooks = _hooks.HOOKS
     ops = OPS
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
@@ -49,7 +51,7 @@ class TensorFlowBackend(surrogate.Backend):
     recorder: Recorder | None = None  #: is told of captured ops while an audit runs
 
     def __init__(self) -> None:
-        self.scope = Scope(self, lambda on: self._switch(on))
+        self.scope = Scope(self)
         self.functions, self.natives = Functions(self), Natives()
         _composites.install(self)
         self.discrete = Discrete(self)
@@ -62,15 +64,29 @@ class TensorFlowBackend(surrogate.Backend):
             _install.uninstall()
             raise
 
+    def first(self) -> None:
+        """The hooks that cost something go in."""
+        self.scope.alive = True
+        self._switch(True)
+
+    def last(self) -> None:
+        """They come out."""
+        self.scope.alive = False
+        self._switch(False)
+
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
-        """The rules have changed; hooks that cost something are in while any are in force anywhere.
+        """Op types that rules are about are watched from now on.
 
         Raises:
             IncompatibleFrameworkError: the check of eager mode failed when TensorFlow's runtime came up.
         """
         if self._refused is not None and rules:
             raise self._refused
-        self.scope.rules_changed(rules, scope)
+        _types.watch_discrete(rules or ())
+
+    def bound(self, function: F) -> F:
+        """``function`` under what is in force now, ``gradient_override_map`` too."""
+        return cast(F, self.scope.bound(self.scope.here(), function))
 
     def original(self, frame: FrameType) -> surrogate.Site | None:
         """The function that autograph made this one of."""

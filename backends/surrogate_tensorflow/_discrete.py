@@ -80,7 +80,7 @@ class Discrete:
             dtype=first.dtype,
             boolean=output.dtype == tf.bool,
             classes=classes if of_classes else None,
-            token=self._backend.scope.token(),
+            token=self._backend.alive.hold(),
         )
         _origins.leave(output, origin)
         if isinstance(
@@ -159,7 +159,7 @@ class Discrete:
         index = _origins.find(call.inputs[0]) if _may_have_one(call.inputs[0]) else None
         moved = index is not None and index[1].of_classes
         moved = moved and call.type in MOVES_ONE and output.dtype != tf.bool
-        token = self._backend.scope.token()
+        token = self._backend.alive.hold()
         return Origin(
             twin,
             dtype=call.dtype,

@@ -7,7 +7,6 @@ backend loads, before anything is changed.
 
 from __future__ import annotations
 
-import importlib
 import random
 from typing import Any
 
@@ -16,60 +15,31 @@ import surrogate
 TESTED = "2.16.2 to 2.21.0"
 
 
-class Hook:
-    """One private name: read with ``native``, swapped with ``replace`` and put back with ``restore``.
+class Hook(surrogate.Hook):
+    """One private name: read with ``native``, swapped with ``replace`` and put back with ``restore``."""
 
-    Args:
-        module: the module under ``tensorflow.python``.
-        name: the attribute, or ``Class.attribute``.
-        purpose: what is lost without it.
-    """
+    native: Any = None
 
-    def __init__(self, module: str, name: str, purpose: str) -> None:
-        self.module, self.name, self.purpose = module, name, purpose
-        self.native: Any = None
-        self._owner: Any = None
-        self._attribute = name.rpartition(".")[2]
-
-    def find(self) -> None:
-        """Look the name up.
-
-        Raises:
-            IncompatibleFrameworkError: it is gone.
-        """
-        try:
-            owner: Any = importlib.import_module(f"tensorflow.python.{self.module}")
-            for part in self.name.split(".")[:-1]:
-                owner = getattr(owner, part)
-            self._owner, self.native = owner, getattr(owner, self._attribute)
-        except (ImportError, AttributeError) as error:
-            import tensorflow as tf
-
-            raise surrogate.IncompatibleFrameworkError(
-                f"tensorflow {tf.__version__} has no {self}, which is needed for {self.purpose}; "
-                f"tested with {TESTED}."
-            ) from error
+    def find(self) -> Any:
+        """Look the name up; what is there is native from then on."""
+        self.native = super().find()
+        return self.native
 
     @property
     def now(self) -> Any:
         """What is in its place now."""
-        return getattr(self._owner, self._attribute)
-
-    @property
-    def owner(self) -> Any:
-        """What holds the name: a module or a class."""
-        return self._owner
+        return super().find()
 
     def replace(self, value: Any) -> None:
         """Put ``value`` in its place."""
-        setattr(self._owner, self._attribute, value)
+        setattr(self.owner(), self.attribute, value)
 
     def restore(self) -> None:
         """Put the native value back."""
         self.replace(self.native)
 
     def __str__(self) -> str:
-        return f"tensorflow.python.{self.module}.{self.name}"
+        return self.name
 
 
 _EAGER = "gradients in eager mode"
@@ -78,83 +48,105 @@ _RULES_ONLY = "native gradients to stay native"
 _FORWARD = "forward mode"
 
 # -- swapped while an override is alive ---------------------------------------------------------
-fast_path = Hook("pywrap_tfe", "TFE_Py_FastPathExecute", _EAGER)
-apply_op = Hook("framework.op_def_library", "_apply_op_helper", _GRAPHS)
-import_nodes = Hook("framework.ops", "Graph._add_new_tf_operations", "graphs that are imported or loaded")
-function_context = Hook(
-    "eager.polymorphic_function.function_context", "make_function_context", "tf.function never to be stale"
+fast_path = Hook("tensorflow.python.pywrap_tfe:TFE_Py_FastPathExecute", _EAGER)
+apply_op = Hook("tensorflow.python.framework.op_def_library:_apply_op_helper", _GRAPHS)
+import_nodes = Hook(
+    "tensorflow.python.framework.ops:Graph._add_new_tf_operations", "graphs that are imported or loaded"
 )
-call_loaded = Hook("saved_model.load", "_WrapperFunction._call_flat", "warnings for loaded models")
+function_context = Hook(
+    "tensorflow.python.eager.polymorphic_function.function_context:make_function_context",
+    "tf.function never to be stale",
+)
+call_loaded = Hook(
+    "tensorflow.python.saved_model.load:_WrapperFunction._call_flat", "warnings for loaded models"
+)
 call_concrete = Hook(
-    "eager.polymorphic_function.concrete_function",
-    "ConcreteFunction._call_impl",
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_impl",
     "warnings for concrete functions",
 )
 
 call_flat = Hook(
-    "eager.polymorphic_function.concrete_function",
-    "ConcreteFunction._call_flat",
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_flat",
     "what a traced function captured to be told when it is called",
 )
 
 # -- swapped once, when the backend loads -------------------------------------------------------
-record_gradient = Hook("eager.execute", "record_gradient", "tapes, eager and inside functions")
-record_operation = Hook("eager.record", "record_operation", "recomputation under the rules of the forward")
-imperative_grad = Hook(
-    "eager.imperative_grad", "imperative_grad", "recomputation under the rules of a forward before the load"
+record_gradient = Hook("tensorflow.python.eager.execute:record_gradient", "tapes, eager and inside functions")
+record_operation = Hook(
+    "tensorflow.python.eager.record:record_operation", "recomputation under the rules of the forward"
 )
-get_gradient_function = Hook("framework.ops", "get_gradient_function", _GRAPHS)
-eager_gradient_function = Hook("eager.backprop", "_gradient_function", _RULES_ONLY)
-register_gradient_function = Hook("pywrap_tfe", "TFE_Py_RegisterGradientFunction", _RULES_ONLY)
-replica_init = Hook("distribute.mirrored_run", "_MirroredReplicaThread.__init__", "MirroredStrategy")
-replica_run = Hook("distribute.mirrored_run", "_MirroredReplicaThread.run", "MirroredStrategy")
-py_function_init = Hook("ops.script_ops", "EagerFunc.__init__", "tf.py_function")
+imperative_grad = Hook(
+    "tensorflow.python.eager.imperative_grad:imperative_grad",
+    "recomputation under the rules of a forward before the load",
+)
+get_gradient_function = Hook("tensorflow.python.framework.ops:get_gradient_function", _GRAPHS)
+eager_gradient_function = Hook("tensorflow.python.eager.backprop:_gradient_function", _RULES_ONLY)
+register_gradient_function = Hook("tensorflow.python.pywrap_tfe:TFE_Py_RegisterGradientFunction", _RULES_ONLY)
+replica_init = Hook(
+    "tensorflow.python.distribute.mirrored_run:_MirroredReplicaThread.__init__", "MirroredStrategy"
+)
+replica_run = Hook("tensorflow.python.distribute.mirrored_run:_MirroredReplicaThread.run", "MirroredStrategy")
+py_function_init = Hook("tensorflow.python.ops.script_ops:EagerFunc.__init__", "tf.py_function")
 function_jvps = Hook(
-    "eager.polymorphic_function.concrete_function",
-    "_TapeGradientFunctions._wrap_forward_function_with_jvps",
+    "tensorflow.python.eager.polymorphic_function.concrete_function:_TapeGradientFunctions._wrap_forward_function_with_jvps",
     _FORWARD,
 )
 initialize = Hook(
-    "eager.context", "Context.ensure_initialized", "a check of eager mode that does not start the runtime"
+    "tensorflow.python.eager.context:Context.ensure_initialized",
+    "a check of eager mode that does not start the runtime",
 )
 vectorizers = Hook(
-    "ops.parallel_for.pfor", "_pfor_converter_registry", "composite ops under tf.vectorized_map"
+    "tensorflow.python.ops.parallel_for.pfor:_pfor_converter_registry",
+    "composite ops under tf.vectorized_map",
 )
-trace_saved_gradients = Hook("saved_model.save", "_trace_gradient_functions", "tf.saved_model.save")
+trace_saved_gradients = Hook(
+    "tensorflow.python.saved_model.save:_trace_gradient_functions", "tf.saved_model.save"
+)
 
 # -- only called --------------------------------------------------------------------------------
-tape_is_empty = Hook("pywrap_tfe", "TFE_Py_TapeSetIsEmpty", _EAGER)
-tape_is_stopped = Hook("pywrap_tfe", "TFE_Py_TapeSetIsStopped", _EAGER)
-stop_tapes = Hook("pywrap_tfe", "TFE_Py_TapeSetStopOnThread", _EAGER)
-restart_tapes = Hook("pywrap_tfe", "TFE_Py_TapeSetRestartOnThread", _EAGER)
-is_watched = Hook("pywrap_tfe", "TFE_Py_TapeSetShouldRecordBackprop", _EAGER)
-pack_tangents = Hook("pywrap_tfe", "TFE_Py_PackJVPs", _FORWARD)
-leave_fast_path = Hook("eager.core", "_FallbackException", _EAGER)
-eager_tensor = Hook("framework.ops", "EagerTensor", _EAGER)
-op_definition = Hook("framework.op_def_registry", "get", "names of an op's inputs, for formulas")
-gradient_registry = Hook("framework.ops", "gradient_registry", "gradient_override_map")
-create_vectorized = Hook("ops.parallel_for.pfor", "_create_op", "composite ops under tf.vectorized_map")
-wrap_vectorized = Hook("ops.parallel_for.pfor", "wrap", "composite ops under tf.vectorized_map")
-op_definitions = Hook("framework.op_def_registry", "get", "gradients through booleans and integers")
-default_graph = Hook("framework.ops", "get_default_graph", "calls inside a graph (public in tf.compat.v1)")
-context = Hook("eager.context", "context", "a check of eager mode that does not start the runtime")
+tape_is_empty = Hook("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsEmpty", _EAGER)
+tape_is_stopped = Hook("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetIsStopped", _EAGER)
+stop_tapes = Hook("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetStopOnThread", _EAGER)
+restart_tapes = Hook("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetRestartOnThread", _EAGER)
+is_watched = Hook("tensorflow.python.pywrap_tfe:TFE_Py_TapeSetShouldRecordBackprop", _EAGER)
+pack_tangents = Hook("tensorflow.python.pywrap_tfe:TFE_Py_PackJVPs", _FORWARD)
+leave_fast_path = Hook("tensorflow.python.eager.core:_FallbackException", _EAGER)
+eager_tensor = Hook("tensorflow.python.framework.ops:EagerTensor", _EAGER)
+op_definition = Hook(
+    "tensorflow.python.framework.op_def_registry:get", "names of an op's inputs, for formulas"
+)
+gradient_registry = Hook("tensorflow.python.framework.ops:gradient_registry", "gradient_override_map")
+create_vectorized = Hook(
+    "tensorflow.python.ops.parallel_for.pfor:_create_op", "composite ops under tf.vectorized_map"
+)
+wrap_vectorized = Hook(
+    "tensorflow.python.ops.parallel_for.pfor:wrap", "composite ops under tf.vectorized_map"
+)
+op_definitions = Hook(
+    "tensorflow.python.framework.op_def_registry:get", "gradients through booleans and integers"
+)
+default_graph = Hook(
+    "tensorflow.python.framework.ops:get_default_graph", "calls inside a graph (public in tf.compat.v1)"
+)
+context = Hook(
+    "tensorflow.python.eager.context:context", "a check of eager mode that does not start the runtime"
+)
 
 # -- for audits; the first three are swapped while a program is recorded ---------------------------
 _AUDIT = "audits"
-execute = Hook("eager.execute", "execute", _AUDIT)
-numpy_function = Hook("ops.script_ops", "py_func_common", _AUDIT)
-add_op_callback = Hook("framework.op_callbacks", "add_op_callback", _AUDIT)
-remove_op_callback = Hook("framework.op_callbacks", "remove_op_callback", _AUDIT)
-quick_execute = Hook("eager.execute", "quick_execute", _AUDIT)
-eager_context = Hook("eager.context", "context", _AUDIT)
-handle_data = Hook("ops.resource_variable_ops", "get_eager_safe_handle_data", _AUDIT)
-eager_values = Hook("framework.ops", "EagerTensor._numpy", _AUDIT)
-kernels = Hook("eager.context", "Context.clear_kernel_cache", _AUDIT)
+execute = Hook("tensorflow.python.eager.execute:execute", _AUDIT)
+numpy_function = Hook("tensorflow.python.ops.script_ops:py_func_common", _AUDIT)
+add_op_callback = Hook("tensorflow.python.framework.op_callbacks:add_op_callback", _AUDIT)
+remove_op_callback = Hook("tensorflow.python.framework.op_callbacks:remove_op_callback", _AUDIT)
+quick_execute = Hook("tensorflow.python.eager.execute:quick_execute", _AUDIT)
+eager_context = Hook("tensorflow.python.eager.context:context", _AUDIT)
+handle_data = Hook("tensorflow.python.ops.resource_variable_ops:get_eager_safe_handle_data", _AUDIT)
+eager_values = Hook("tensorflow.python.framework.ops:EagerTensor._numpy", _AUDIT)
+kernels = Hook("tensorflow.python.eager.context:Context.clear_kernel_cache", _AUDIT)
 
 HOOKS = tuple(value for value in list(globals().values()) if isinstance(value, Hook))
 
-for _hook in HOOKS:
-    _hook.find()
+surrogate.check_hooks("tensorflow", HOOKS, TESTED)
 
 
 def core_tape(tape: Any) -> Any:

@@ -52,7 +52,7 @@ def make_call_loaded(backend: TensorFlowBackend) -> Any:
 
 def make_call_concrete(backend: TensorFlowBackend) -> Any:
     """A ConcreteFunction that the user calls keeps the gradients of its trace: say so if they differ."""
-    native, loaded = _hooks.call_concrete.native, _hooks.call_loaded.owner
+    native, loaded = _hooks.call_concrete.native, _hooks.call_loaded.owner()
 
     def call_concrete(self: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(self, loaded):  # it says so itself

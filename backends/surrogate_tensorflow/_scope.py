@@ -6,17 +6,15 @@ type, which wins. A rule's own functions and TensorFlow's native gradients run *
 
 from __future__ import annotations
 
-import atexit
 import contextvars
+import functools
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import surrogate
-from surrogate_tensorflow import _types
 
 T = TypeVar("T")
 Types = Mapping[str, str]
@@ -64,19 +62,11 @@ class Suspension(threading.local):
             self.on = before
 
 
-class _Token:
-    """Held by every context in which something is in force; its death means that none is left."""
-
-    __slots__ = ("__weakref__",)
-
-
 class Scope:
-    """What is in force in each context, and what to do when the first comes and the last goes.
+    """What is in force in each context.
 
     Args:
         backend: whose rules count.
-        changed: called with True when something comes into force where nothing was, with False when
-            nothing is left anywhere.
 
     Attributes:
         alive: whether anything is in force anywhere in the process.
@@ -85,23 +75,14 @@ class Scope:
         nothing: the situation in which everything is native.
     """
 
-    def __init__(self, backend: surrogate.Backend, changed: Callable[[bool], None]) -> None:
+    def __init__(self, backend: surrogate.Backend) -> None:
         self._backend = backend
-        self._changed = changed
         self.alive = False
-        self._settled: bool | None = False
         self.suspension = Suspension()
         self.suspended = self.suspension.run
-        self._lock = threading.RLock()
-        self._process = False
-        self._tokens: set[weakref.ref[_Token]] = set()
-        self._rules_token: contextvars.ContextVar[object | None] = contextvars.ContextVar(
-            "surrogate_tensorflow_rules", default=None
-        )
         self._types: contextvars.ContextVar[tuple[Types, object | None]] = contextvars.ContextVar(
             "surrogate_tensorflow_types", default=(NO_TYPES, None)
         )
-        atexit.register(self._stop)
         self.nothing = Situation(backend.state(), NO_TYPES)  # no override can be older than the backend
 
     # -- reading -----------------------------------------------------------------------------
@@ -119,15 +100,6 @@ class Scope:
 
     # -- changing ----------------------------------------------------------------------------
 
-    def rules_changed(self, rules: surrogate.RuleSet | None, scope: str) -> None:
-        """The core's rules have changed."""
-        _types.watch_discrete(rules or ())
-        if scope == "process":
-            self._process = bool(rules)
-            self._refresh()
-        else:
-            self._rules_token.set(self.token() if rules else None)
-
     @contextmanager
     def types_in_force(self, types: Types) -> Iterator[None]:
         """Run a block with ``types`` in force instead of what ``gradient_override_map`` said so far."""
@@ -139,7 +111,7 @@ class Scope:
             self._types.set(before)
 
     def _set_types(self, types: Types) -> None:
-        self._types.set((types, self.token() if types else None))
+        self._types.set((types, self._backend.alive.hold() if types else None))
 
     def run(self, situation: Situation, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Call ``function`` under what another place in the program obeys; overrides entered inside it count.
@@ -160,6 +132,7 @@ class Scope:
     def bound(self, situation: Situation, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, which may be the user's, run under ``situation`` wherever it is called."""
 
+        @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             if not self.alive and situation.empty:
                 return function(*args, **kwargs)
@@ -176,33 +149,3 @@ class Scope:
             return self.suspension.run(function, *args, **kwargs)
 
         return run
-
-    # -- the first and the last --------------------------------------------------------------
-
-    def token(self) -> object:
-        """What keeps the hooks in for as long as it lives."""
-        token = _Token()
-        with self._lock:
-            self._tokens.add(weakref.ref(token, self._token_died))
-            self._refresh()
-        return token
-
-    def _stop(self) -> None:
-        """The process ends: what dies from now on changes nothing."""
-        self._settled = self.alive
-        self._changed = lambda on: None
-
-    def _token_died(self, reference: weakref.ref[_Token]) -> None:
-        with self._lock:
-            self._tokens.discard(reference)
-            self._refresh()
-
-    def _refresh(self) -> None:
-        with self._lock:
-            # a token whose end was interrupted is still among them
-            self._tokens = {token for token in list(self._tokens) if token() is not None}
-            alive = self._process or bool(self._tokens)
-            if alive != self._settled:
-                self._settled, self.alive = None, alive  # interrupted in between, all of it is done again
-                self._changed(alive)
-                self._settled = alive

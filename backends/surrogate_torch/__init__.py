@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import surrogate
 from surrogate_torch import _hooks as _hooks  # it looks for what the other modules take at import
 
 # isort: split
-from surrogate_torch import _checkpoint
 from surrogate_torch._attach import Attachment as Attachment, attach as attach
 from surrogate_torch._backend import TorchBackend as TorchBackend
 from surrogate_torch._fused import fused_windows as fused_windows
@@ -28,13 +28,11 @@ def surrogate_backend(name: str) -> surrogate.Backend | None:
 def bind(function: F) -> F:
     """``function`` under the rules that are in force now, wherever and whenever it is called.
 
-    PyTorch's own checkpoints do this by themselves. It is for other code that runs a forward pass again
-    during the backward pass: there the override that was in force may be over.
-
-    Args:
-        function: any function.
-
-    Returns:
-        A function of the same arguments and results.
+    The name of 0.1 for ``surrogate.load_backend("torch").bound(function)``.
     """
-    return cast(F, _checkpoint.bind(surrogate.load_backend("torch"), function))
+    warnings.warn(
+        'surrogate_torch.bind is deprecated: use surrogate.load_backend("torch").bound(function)',
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return surrogate.load_backend("torch").bound(function)

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
 
 from surrogate import Backend, RuleSet, Site
-from surrogate_torch import _driver, _hooks, _namespace, _traced
+from surrogate_torch import _checkpoint, _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Array = Any
 Function = Any
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TorchBackend(Backend):
@@ -37,6 +38,7 @@ class TorchBackend(Backend):
     name = "torch"
     framework = "torch"
     tested = _hooks.TESTED
+    hooks = _hooks.HOOKS + _hooks.COMPILER_HOOKS + _hooks.FUNCTION_HOOKS
     ops = OPS | DISCRETE
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
@@ -67,6 +69,10 @@ class TorchBackend(Backend):
                 if not self._compares:
                     self._installation.complete_discrete()
                     self._compares = True
+
+    def bound(self, function: F) -> F:
+        """``function`` under what is in force now, :func:`fused_windows` too."""
+        return cast(F, _checkpoint.bind(self, function))
 
     def original(self, frame: FrameType) -> Site | None:
         """The function whose rest the compiler has made a function of, after a break in its graph."""

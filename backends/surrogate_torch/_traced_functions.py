@@ -112,5 +112,5 @@ def _noting(native: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _hooks.probe(_hooks.FUNCTION_HOOKS)
-_tracer: Any = _hooks.find("torch._dynamo.symbolic_convert.InliningInstructionTranslator")
+_tracer: Any = _hooks.FUNCTION_HOOKS[0].owner()
 _tracer.build_inline_tracer = staticmethod(_noting(_tracer.build_inline_tracer))

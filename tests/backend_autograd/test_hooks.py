@@ -2,15 +2,12 @@
 
 import subprocess
 import sys
-import threading
-import weakref
 
 import autograd.core
 import autograd.numpy as anp
 import autograd.tracer
 import pytest
 from surrogate_autograd import _hooks
-from surrogate_autograd._alive import Alive
 from surrogate_autograd._swap import Swap, is_stand_in
 
 import surrogate
@@ -30,13 +27,13 @@ class TestProbe:
     def test_a_missing_name(self, module, name, monkeypatch):
         monkeypatch.delattr(module, name)
         with pytest.raises(
-            surrogate.IncompatibleFrameworkError, match=rf"{module.__name__}\.{name}.*Tested: 1\.8"
+            surrogate.IncompatibleFrameworkError, match=rf"{module.__name__}\.{name}.*Tested with 1\.8"
         ):
             _hooks.probe()
 
     def test_a_primitive_that_is_no_function(self, monkeypatch):
         monkeypatch.setattr(anp, "sign", abs)
-        with pytest.raises(surrogate.IncompatibleFrameworkError, match=r"behind autograd\.numpy\.sign"):
+        with pytest.raises(surrogate.IncompatibleFrameworkError, match=r"autograd\.numpy\.sign"):
             _hooks.probe()
 
     def test_primitives_that_share_no_code(self, monkeypatch):
@@ -132,66 +129,3 @@ class TestSwap:
         with pytest.raises(ZeroDivisionError) as caught:
             function()
         assert [entry.name for entry in caught.traceback][-2:] == ["inner", "<lambda>"]
-
-
-RULES = surrogate.RuleSet({"sign": surrogate.gradient("sign", "identity")})
-NOTHING = surrogate.RuleSet({})
-
-
-@pytest.fixture
-def calls():
-    return []
-
-
-@pytest.fixture
-def alive(calls):
-    return Alive(lambda: calls.append("on"), lambda: calls.append("off"))
-
-
-class TestAlive:
-    def test_on_with_the_first_and_off_with_the_last(self, alive, calls):
-        alive.process(RULES)
-        alive.context(RULES)
-        alive.context(RULES)
-        alive.process(NOTHING)
-        assert calls == ["on"]
-        alive.context(None)
-        assert calls == ["on", "off"]
-
-    def test_rules_that_are_empty_are_nothing(self, alive, calls):
-        alive.process(NOTHING)
-        alive.context(NOTHING)
-        assert calls == []
-
-    def test_each_thread_counts(self, alive, calls):
-        alive.context(RULES)
-        thread = threading.Thread(target=alive.context, args=(RULES,))
-        thread.start()
-        thread.join()
-        alive.context(None)
-        assert calls == ["on", "off"]
-
-    def test_a_context_that_ends_while_hooks_are_put_on(self, calls):
-        """The garbage collector may run at any allocation, also while hooks are being exchanged."""
-
-        def on():
-            calls.append("on starts")
-            alive.context(None)  # what collecting the last context does
-            calls.append("on ends")
-
-        alive = Alive(on, lambda: calls.append("off"))
-        alive.process(RULES)
-        alive.process(NOTHING)
-        assert calls == ["on starts", "on ends", "off"]
-        calls.clear()
-        late = Alive(lambda: (calls.append("on"), late.process(NOTHING)), lambda: calls.append("off"))
-        late.process(RULES)
-        assert calls == ["on", "off"]
-
-    def test_it_holds_no_rules(self, alive):
-        rules = surrogate.RuleSet({"sign": surrogate.gradient("sign", "hardtanh(width=1.2345)")})
-        alive.context(rules)
-        watch = weakref.ref(rules)
-        del rules
-        assert watch() is None
-        alive.context(None)

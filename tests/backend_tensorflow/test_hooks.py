@@ -15,15 +15,15 @@ def in_fresh_process(code):
 
 
 @pytest.mark.parametrize("hook", _hooks.HOOKS, ids=str)
-def test_a_missing_name_is_refused_and_named(hook, monkeypatch):
-    gone = _hooks.Hook(hook.module, f"{hook.name}_gone", hook.purpose)
+def test_a_missing_name_is_refused_and_named(hook):
+    gone = _hooks.Hook(f"{hook.where}_gone", hook.why)
     with pytest.raises(surrogate.IncompatibleFrameworkError, match=f"{hook.name}_gone.*{_hooks.TESTED}"):
-        gone.find()
+        surrogate.check_hooks("tensorflow", [gone], _hooks.TESTED)
 
 
 def test_a_missing_module_is_refused():
     with pytest.raises(surrogate.IncompatibleFrameworkError, match=r"no tensorflow\.python\.nowhere\.x"):
-        _hooks.Hook("nowhere", "x", "everything").find()
+        surrogate.check_hooks("tensorflow", [_hooks.Hook("tensorflow.python.nowhere:x", "everything")], "")
 
 
 REMOVED = """
@@ -70,7 +70,7 @@ try:
 except surrogate.IncompatibleFrameworkError as error:
     print("refused again:", error)
 from surrogate_tensorflow import _hooks
-print("left as it was:", all(getattr(h._owner, h._attribute) is h.native for h in _hooks.HOOKS))
+print("left as it was:", all(h.now is h.native for h in _hooks.HOOKS))
 """
 
 

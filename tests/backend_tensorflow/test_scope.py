@@ -110,7 +110,7 @@ def test_nothing_is_left_when_the_last_override_ends(x):
 
     def native():
         gc.collect()
-        return [getattr(hook._owner, hook._attribute) is hook.native for hook in hooks]
+        return [hook.now is hook.native for hook in hooks]
 
     assert all(native())
     with override():

@@ -104,7 +104,13 @@ def test_compiled_checkpoint(fresh_compiler):
     assert backward(y, leaf) == [2.0, 5.0, 5.0, 2.0]
 
 
-def test_bind_for_recomputations_that_are_not_torchs():
+def old_bind(function):
+    with pytest.warns(DeprecationWarning, match=r"load_backend\(\"torch\"\)\.bound"):
+        return bind(function)
+
+
+@pytest.mark.parametrize("bound", [surrogate.load_backend("torch").bound, old_bind], ids=["bound", "bind"])
+def test_recomputations_that_are_not_torchs(bound):
     class Recompute(torch.autograd.Function):
         @staticmethod
         def forward(ctx, function, x):
@@ -123,5 +129,5 @@ def test_bind_for_recomputations_that_are_not_torchs():
     leaf = X.clone().requires_grad_()
     with surrogate.override("torch", {"sign": "hardtanh"}):
         torch.sign(leaf)
-        y = Recompute.apply(bind(torch.sign), leaf)
+        y = Recompute.apply(bound(torch.sign), leaf)
     assert backward(y, leaf) == [0.0, 1.0, 1.0, 0.0]

@@ -11,19 +11,18 @@ from surrogate_torch import _hooks, _namespace
 import surrogate
 
 
-@pytest.mark.parametrize("hook", _hooks.HOOKS + _hooks.COMPILER_HOOKS, ids=lambda hook: hook.path)
+@pytest.mark.parametrize("hook", surrogate.load_backend("torch").hooks, ids=lambda hook: hook.name)
 def test_every_hook_is_there(hook):
-    assert _hooks.find(hook.path) is not None
-    assert hook.use
+    assert hook.find() is not None
+    assert hook.why
 
 
-@pytest.mark.parametrize("hook", _hooks.HOOKS, ids=lambda hook: hook.path)
-def test_a_missing_hook_is_named_with_what_was_tested(hook, monkeypatch):
-    owner, _, name = hook.path.rpartition(".")
-    monkeypatch.setattr(_hooks, "find", without(owner, name))
+@pytest.mark.parametrize("hook", _hooks.HOOKS, ids=lambda hook: hook.name)
+def test_a_missing_hook_is_named_with_what_was_tested(hook):
+    gone = surrogate.Hook(f"{hook.where}_gone", hook.why)
     with pytest.raises(surrogate.IncompatibleFrameworkError) as caught:
-        _hooks.probe()
-    for text in (hook.path, hook.use, torch.__version__, _hooks.TESTED):
+        _hooks.probe([gone])
+    for text in (gone.name, hook.why, torch.__version__, _hooks.TESTED):
         assert text in str(caught.value)
 
 
@@ -37,18 +36,6 @@ def test_an_older_torch_is_refused(version):
 @pytest.mark.parametrize("version", ["2.13.0+cpu", "2.14.0a0+git1234", "3.0.0"])
 def test_a_newer_torch_is_not(version):
     _hooks.refuse_older(version)
-
-
-def without(owner, name):
-    """The search of the hooks, in a torch that has lost one."""
-    find = _hooks.find
-
-    def search(path):
-        if path == f"{owner}.{name}":
-            raise AttributeError(name)
-        return find(path)
-
-    return search
 
 
 @pytest.mark.parametrize(

@@ -159,13 +159,7 @@ def _checkpoint(backend, native):
     def checkpoint(fun):
         @wraps(fun)
         def call(*inputs, **named):
-            state = backend.state()
-
-            def under(*xs, **ks):
-                with backend.exactly(state):
-                    return fun(*xs, **ks)
-
-            return native(under)(*inputs, **named)
+            return native(backend.bound(fun))(*inputs, **named)
 
         return call
 
