@@ -48,6 +48,12 @@ from surrogate._gradient import Gradient as Gradient
 from surrogate._hook import Hook as Hook, check_hooks as check_hooks
 from surrogate._hookspecs import Definition as Definition, hookimpl as hookimpl, hookspec as hookspec
 from surrogate._listing import gradients as gradients, op as op, ops as ops, presets as presets
+from surrogate._names import (
+    BackendName as BackendName,
+    GradientName as GradientName,
+    NamedRules as NamedRules,
+    OpName as OpName,
+)
 from surrogate._native import (
     NativeCall as NativeCall,
     NativeFormula as NativeFormula,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
+from surrogate._names import OpName
 from surrogate._op import Op
 from surrogate._registry import registry
 
@@ -13,7 +14,7 @@ def ops() -> list[str]:
     return [known.name for known in registry.ops()]
 
 
-def op(name: str) -> Op:
+def op(name: OpName | str) -> Op:
     """What is known of an op.
 
     Raises:
@@ -25,7 +26,7 @@ def op(name: str) -> Op:
 @overload
 def gradients(op: None = None) -> dict[str, list[str]]: ...
 @overload
-def gradients(op: str) -> list[str]: ...
+def gradients(op: OpName | str) -> list[str]: ...
 def gradients(op: str | None = None) -> dict[str, list[str]] | list[str]:
     """Names of the gradients of an op, the recommended one first; of every op by name if None.
 
@@ -38,7 +39,7 @@ def gradients(op: str | None = None) -> dict[str, list[str]] | list[str]:
     return sorted(registry.formulas(op), key=lambda name: (name != default, name))
 
 
-def presets(op: str) -> dict[str, str]:
+def presets(op: OpName | str) -> dict[str, str]:
     """The presets of an op: ``library:name``, and the spec each stands for.
 
     Raises:

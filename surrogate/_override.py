@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import html
 import pickle
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from surrogate._backend import Backend
 from surrogate._captures import Captures
@@ -20,6 +19,7 @@ from surrogate._ending import Exit, begins, to_its_end
 from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, UnsupportedOpError
 from surrogate._gradient import Gradient
 from surrogate._keys import resolve_other
+from surrogate._names import BackendName, NamedRules
 from surrogate._places import Places, read_places
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
@@ -32,7 +32,8 @@ from surrogate._untraced import untraced
 from surrogate._unused import warn_if_changed, warn_if_unmet, warn_if_unused
 
 F = TypeVar("F", bound=Callable[..., Any])
-Rules = Mapping[str, Spec]
+Rules = NamedRules | Mapping[str, Spec]
+BackendLike = BackendName | str | Backend | ModuleType
 #: Code by its dotted name, or as the module, class or function itself; or several.
 Where = Any
 
@@ -47,13 +48,13 @@ class Override:
     @untraced
     def __init__(
         self,
-        backend: str | Backend | ModuleType,
+        backend: BackendLike,
         rules: Rules | None = None,
         *,
         within: Where | None = None,
         outside: Where | None = None,
         trace: bool = False,
-        **by_name: Spec,
+        **by_name: Unpack[NamedRules],
     ) -> None:
         rules = gathered(rules, by_name)
         self._backend = load_backend(backend)
@@ -112,8 +113,9 @@ class Override:
         return f"{self!r} captured: {hits}{table}"
 
     def _repr_html_(self) -> str:
-        head = html.escape(str(self).partition("\n")[0])
-        return f"<p>{head}</p>{self.captures._repr_html_() if self._layer.trace else ''}"
+        from surrogate._override_html import as_html  # only a notebook asks for it
+
+        return as_html(self)
 
     def __rich_repr__(self) -> Any:
         yield self.backend
@@ -127,9 +129,7 @@ class ProcessOverride(Override):
     """What :func:`surrogate.use` returns: in force in every thread until undone."""
 
     @untraced
-    def __init__(
-        self, backend: str | Backend | ModuleType, rules: Rules | None = None, **options: Any
-    ) -> None:
+    def __init__(self, backend: BackendLike, rules: Rules | None = None, **options: Any) -> None:
         super().__init__(backend, rules, **options)
         self._alive = False
 
@@ -203,9 +203,7 @@ class ScopedOverride(Override):
     """
 
     @untraced
-    def __init__(
-        self, backend: str | Backend | ModuleType, rules: Rules | None = None, **options: Any
-    ) -> None:
+    def __init__(self, backend: BackendLike, rules: Rules | None = None, **options: Any) -> None:
         super().__init__(backend, rules, **options)
         self._entered: list[Entry] = []
         self._unused = True
@@ -294,13 +292,13 @@ class ScopedOverride(Override):
 
 @untraced
 def use(
-    backend: str | Backend | ModuleType,
+    backend: BackendLike,
     rules: Rules | None = None,
     *,
     within: Where | None = None,
     outside: Where | None = None,
     trace: bool = False,
-    **by_name: Spec,
+    **by_name: Unpack[NamedRules],
 ) -> ProcessOverride:
     """Put gradients in force for the whole process, from here on, in every thread.
 
@@ -336,13 +334,13 @@ def use(
 
 @untraced
 def override(
-    backend: str | Backend | ModuleType,
+    backend: BackendLike,
     rules: Rules | None = None,
     *,
     within: Where | None = None,
     outside: Where | None = None,
     trace: bool = False,
-    **by_name: Spec,
+    **by_name: Unpack[NamedRules],
 ) -> ScopedOverride:
     """Put gradients in force over a block or a function, in this thread or async task only.
 
@@ -369,7 +367,7 @@ def override(
     return ScopedOverride(backend, rules, within=within, outside=outside, trace=trace, **by_name)
 
 
-def defaults(backend: str | Backend | ModuleType) -> dict[str, Gradient]:
+def defaults(backend: BackendLike) -> dict[str, Gradient]:
     """The mapping that ``use(backend)`` installs: the recommended gradient of every op it can capture.
 
     Raises:
@@ -384,7 +382,7 @@ def defaults(backend: str | Backend | ModuleType) -> dict[str, Gradient]:
     }
 
 
-def active(backend: str | Backend | ModuleType) -> RuleSet:
+def active(backend: BackendLike) -> RuleSet:
     """The rules in force here and now, as op -> gradient."""
     return load_backend(backend).store.state().rules
 

@@ -24,6 +24,7 @@ from surrogate._errors import (
 from surrogate._formula import Formula, Function, read_formula
 from surrogate._gradient import Gradient, make
 from surrogate._inherit import Inherited, of_all_inputs
+from surrogate._names import GradientName, OpName
 from surrogate._op import Op
 from surrogate._preset import Preset
 from surrogate._reads import changed, snapshot
@@ -331,7 +332,7 @@ registry = Registry()
 
 
 def register(
-    op: str,
+    op: OpName | str,
     *,
     name: str | None = None,
     upstream: bool = False,
@@ -390,7 +391,9 @@ def register(
     return decorate
 
 
-def gradient(op: str, spec: Spec | None = None, **parameters: Any) -> Gradient:
+def gradient(
+    op: OpName | str | Gradient, spec: GradientName | Spec | None = None, **parameters: Any
+) -> Gradient:
     """The gradient that a spec names; equal specs give the identical object.
 
     >>> import surrogate
@@ -414,7 +417,7 @@ def gradient(op: str, spec: Spec | None = None, **parameters: Any) -> Gradient:
     """
     if spec is None:
         op, spec = _one_text(op)
-    return registry.gradient(op, spec, parameters)
+    return registry.gradient(op, spec, parameters)  # type: ignore[arg-type]  # refused there
 
 
 def _one_text(text: object) -> tuple[str, Spec]:

@@ -129,6 +129,11 @@ class Report:
 
         return text(self)
 
+    def _repr_html_(self) -> str:
+        from surrogate.auditing._fragment import fragment
+
+        return fragment(self)
+
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from surrogate.auditing._text import rich_lines
 

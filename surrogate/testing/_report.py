@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from typing import Any, Literal
 
 import surrogate
@@ -152,6 +153,22 @@ class Report:
             lines.append(f"  {one.outcome}: {one.id}: {one.message or one.reason}")
             lines += ["    " + "  ".join(f"{k}={v}" for k, v in row.items()) for row in one.numbers]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook: checks by op and outcome, and the text of what failed below."""
+        outcomes = [name for name, n in self.counts.items() if n]
+        by_op: dict[str, Counter[str]] = {}
+        for one in self.results:
+            by_op.setdefault(one.op or "(any)", Counter())[one.outcome] += 1
+        rows = "".join(
+            f"<tr><td><code>{escape(op)}</code></td>"
+            + "".join(f"<td style='text-align:right'>{found[name] or ''}</td>" for name in outcomes)
+            + "</tr>"
+            for op, found in by_op.items()
+        )
+        heads = "".join(f"<th>{name}</th>" for name in ("op", *outcomes))
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+        return f"<p><b>{'passed' if self.ok else 'not passed'}</b></p>{table}<pre>{escape(str(self))}</pre>"
 
 
 def check_backend(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from html import escape
 
 import core_toy
 import pytest
@@ -208,3 +209,14 @@ def test_the_probe_of_scale_runs_with_inputs_of_another_size():
     assert (f.kind, f.op, f.severity) == ("nonfinite", "exp", "warning")
     assert "with inputs times 100" in f.detail
     assert [float(args[0][0]) for args in backend.runs[1:]] == [1.0, 0.0, 100.0]
+
+
+def test_in_a_notebook_it_is_a_table(recording):
+    report = run(recording)
+    html = report._repr_html_()
+    assert html.count("<tr style") == len(report.findings) > 0
+    for finding in report.findings:
+        assert f"<code>{escape(finding.op)}</code>" in html
+        assert escape(finding.detail) in html
+    assert "<style" not in html
+    assert "<script" not in html

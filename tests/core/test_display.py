@@ -50,3 +50,20 @@ def test_what_a_docstring_says_is_no_markup():
 def test_notebook_support_costs_nothing_at_import():
     code = "import surrogate, sys; print('surrogate._gradient_html' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
+@pytest.mark.filterwarnings("ignore::surrogate.SurrogateWarning")
+def test_an_override_in_a_notebook_has_its_rules_its_hits_and_its_place(toy):
+    with surrogate.override(toy, {"sign": "hardtanh", "round": "native"}, trace=True) as o:
+        pass
+    html = o._repr_html_()
+    assert "<td><code>sign</code></td><td><code>hardtanh(width=1.0)</code></td>" in html
+    assert "<td><code>native</code></td>" in html
+    assert escape(f"{__file__}:") in html
+
+
+def test_an_override_that_caught_shows_how_often(toy):
+    with surrogate.override(toy, {"sign": "hardtanh"}) as o:
+        toy.hit("sign")
+        toy.hit("sign")
+    assert "<td style='text-align:right'>2</td>" in o._repr_html_()

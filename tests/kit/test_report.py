@@ -141,3 +141,12 @@ def test_numbers_that_one_can_reckon_by_hand_are_shown_first():
         demand_all(np.array([False, False, True, False]), "wrong", {"x": x, "g": np.ones(4)})
     assert [row["x"] for row in caught.value.numbers] == ["3", "-inf", "nan"]
     assert (caught.value.wrong, caught.value.checked) == (3, 4)
+
+
+def test_in_a_notebook_it_is_a_table_of_ops():
+    report = check_backend(OpenEdge(), ops=["sign"], promises=["vjp"])
+    html = report._repr_html_()
+    assert "<b>not passed</b>" in html
+    [row] = [line for line in html.split("<tr>") if "<code>sign</code>" in line]
+    assert f">{report.counts['failed']}</td>" in row
+    assert "vjp[sign:hardtanh-float32-eager]" in html
