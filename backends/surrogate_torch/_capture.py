@@ -51,7 +51,7 @@ _modes = torch._C._len_torch_dispatch_stack
 def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     """The kernel of an op of one tensor."""
     op, overload, here, uses = spelling.op, spelling.overload, scope.here, OWN.get(spelling.op)
-    own_state, redispatch = scope.state, overload.redispatch
+    own_state = scope.state
 
     def kernel(keys: Any, x: Any) -> Any:
         # look_up and here() for most calls, written out: a small op's time is spent in this function
@@ -72,8 +72,8 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
                     _count(state, op, scope) if traced else state.captured(op, kept=False)
                     if _fused_chosen() and (within := _fused.bounds(gradient.rule, x)):
-                        return _fused.FusedWindow.apply(redispatch, keys, gradient.rule, within, x)
-                    return SurrogateUnary.apply(redispatch, keys, gradient.rule, x)
+                        return _fused.FusedWindow.apply(overload.redispatch, keys, gradient.rule, within, x)
+                    return SurrogateUnary.apply(overload, keys, gradient.rule, x)
                 if needs := needs_of((x,)):
                     if not flags.below:
                         _count(state, op, scope)

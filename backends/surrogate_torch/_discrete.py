@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from surrogate import Rule
-from surrogate_torch import _capture, _links
+from surrogate_torch import _capture, _forward, _links
 from surrogate_torch._node import Capture
 from surrogate_torch._origins import Origin, marked
 from surrogate_torch._scope import Scope, flags
@@ -87,7 +87,9 @@ def _kernel(
         _capture.count_once(state, call.op, scope)
         before, flags.below = flags.below, True
         try:
-            found = run(keys, args, kwargs)
+            found = _forward.value(overload, args, kwargs)
+            if found is None:
+                found = run(keys, args, kwargs)
         finally:
             flags.below = before
         return marked(found, finish(call, gradient, needs, found))

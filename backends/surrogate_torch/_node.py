@@ -9,12 +9,13 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
-from surrogate_torch import _namespace as xp, _parameter, _select
+from surrogate_torch import _forward, _namespace as xp, _parameter, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
 from surrogate_torch._modes import in_forward, in_grad
 from surrogate_torch._plain import is_large, sees_ops
 from surrogate_torch._scope import EVERY, flags, suspended
+from surrogate_torch._together import value_and_mask
 
 _below_autograd = torch._C._AutoDispatchBelowAutograd
 _after_autograd = torch._C._after_autograd_keyset
@@ -63,6 +64,9 @@ class Capture:
     def forward(self) -> Any:
         """The op's native value, below autograd."""
         if self.boxed:
+            found = _forward.value(self.overload, self.args, self.kwargs)
+            if found is not None:
+                return found
             return self.overload.redispatch(self.keys & _after_autograd, *self.args, **self.kwargs)
         return self.overload(*self.args, **self.kwargs)
 
@@ -130,13 +134,17 @@ class SurrogateUnary(Node):
     """A node for an op of one tensor outside torch.func: the short way."""
 
     @staticmethod
-    def forward(ctx: Any, redispatch: Any, keys: Any, rule: Rule, x: Any) -> Any:
+    def forward(ctx: Any, overload: Any, keys: Any, rule: Rule, x: Any) -> Any:
         ctx.rule = rule
         saved: Sequence[Any] | None
         with _below_autograd():
-            y = redispatch(keys & _after_autograd, x)
             small = type(x) is torch.Tensor and x.numel() < LARGE
-            saved = rule.save(xp, (x,), _ONE) if small else None
+            both = None if small else value_and_mask(overload, rule, x)
+            if both is not None:
+                y, saved = both[0], both[1:]
+            else:
+                y = overload.redispatch(keys & _after_autograd, x)
+                saved = rule.save(xp, (x,), _ONE) if small else None
         if saved is None:
             if sees_ops(x):
                 saved = suspended(EVERY, save_best, rule, (x,), _ONE)
@@ -163,7 +171,7 @@ class SurrogateUnary(Node):
             flags.native = before
 
     @staticmethod
-    def jvp(ctx: Any, _redispatch: None, _keys: None, _rule: None, tangent: Any) -> Any:
+    def jvp(ctx: Any, _overload: None, _keys: None, _rule: None, tangent: Any) -> Any:
         return suspended(EVERY, in_forward, False, ctx.rule.jvp, xp, ctx.saved_tensors, (tangent,), _ONE)
 
 

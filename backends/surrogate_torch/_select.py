@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._guards import TracingContext
 
+from surrogate_torch import _blocks
 from surrogate_torch._plain import has_tangent, is_large, is_plain, is_stand_in, is_watched
 
 #: Below this the test costs more than it saves.
@@ -21,6 +22,7 @@ LARGE = 1 << 14
 
 _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 _in_transform = torch._C._are_functorch_transforms_active
+_below_autograd = torch._C._AutoDispatchBelowAutograd
 
 
 def zeros_like(x: Any) -> Any:
@@ -75,13 +77,38 @@ def _as_number(value: Any) -> Any:
 def _select(mask: Any, x: Any, y: Any, dtype: Any) -> Any:
     """The bits of ``x`` or of ``y``, tensors of a dtype or numbers."""
     integer = _INTEGERS[dtype.itemsize]
-    keep = mask.to(integer).neg_()  # all ones, or all zeros
     chosen, other = _bits(x, dtype), _bits(y, dtype)
     if isinstance(other, int) and other == 0:
-        return keep.bitwise_and_(chosen).view(dtype)
+        return _gated(mask, chosen, integer).view(dtype)
+    keep = mask.to(integer).neg_()  # all ones, or all zeros
     change = chosen ^ other
     changed = keep.bitwise_and_(change) if isinstance(change, int) else change.bitwise_and_(keep)
     return changed.bitwise_xor_(other).view(dtype)
+
+
+def _gated(mask: Any, bits: Any, integer: Any) -> Any:
+    """``bits``, a tensor or a number, where a mask holds, and 0 elsewhere; by blocks where it is large."""
+    step = _blocks.size()
+    if is_large(mask, step) and not is_watched() and _blocks.is_dense(mask):
+        gates = _blocks.line(mask.view(torch.uint8), mask)
+        flat = _blocks.line(bits, mask) if isinstance(bits, torch.Tensor) else None
+        if flat is not None or not isinstance(bits, torch.Tensor):
+            found = torch.empty_like(mask, dtype=integer)
+            given = [bits] * -(-mask.numel() // step) if flat is None else flat.split(step)
+            with _below_autograd():
+                targets = _blocks.line(found, found).split(step)
+                for gate, part, target in zip(gates.split(step), given, targets, strict=True):
+                    _gate(target.copy_(gate), part)
+            return found
+    return mask.to(integer).neg_().bitwise_and_(bits)
+
+
+def _gate(ones: Any, bits: Any) -> None:
+    """Make it ``bits`` where it is 1, and leave 0; integers of 8 bytes have no fast product."""
+    if ones.itemsize == 8:
+        ones.neg_().bitwise_and_(bits)  # all ones, or all zeros
+    else:
+        ones.mul_(bits)
 
 
 def _bits(value: Any, dtype: Any) -> Any:
