@@ -26,7 +26,8 @@ its signs.
 Formulas are accurate to a few units in the last place, for as far as the rounding of the inputs allows:
 a steep tail such as exp(-25|x|) magnifies it by 25|x|. They are finite for every finite input, have their
 limits at infinity and are NaN at NaN; windows are closed at NaN. A parameter is a number, an array that
-broadcasts against the input, or a `surrogate.Variable`.
+broadcasts against the input, a `surrogate.Variable`; one that *may be learned* also a tensor that wants a
+gradient.
 """
 
 

@@ -47,6 +47,7 @@ from surrogate._function_call import FunctionKit as FunctionKit, FunctionPull as
 from surrogate._gradient import Gradient as Gradient
 from surrogate._hook import Hook as Hook, check_hooks as check_hooks
 from surrogate._hookspecs import Definition as Definition, hookimpl as hookimpl, hookspec as hookspec
+from surrogate._learned_rule import LearnedRule as LearnedRule
 from surrogate._listing import gradients as gradients, op as op, ops as ops, presets as presets
 from surrogate._names import (
     BackendName as BackendName,

@@ -192,6 +192,14 @@ class Backend(abc.ABC):
 
         return cast(F, bound)
 
+    def wants_gradient(self, value: Any) -> bool:
+        """Whether an array, given as the parameter of a gradient, wants a gradient itself.
+
+        Such a parameter is one of :attr:`Rule.learned`: the backend gives the rule its ``tensor`` as one more
+        input, and the cotangent that it gets back to that.
+        """
+        return False
+
     # -- for the audit -------------------------------------------------------------------------
 
     def record(

@@ -30,6 +30,11 @@ class Inside:
     def __call__(self) -> Block:
         return self.store.inside(self.layer)
 
+    @property
+    def identity(self) -> str:
+        """Text that is the same for overrides that ask for the same: what a compiler guards."""
+        return self.layer.identity
+
     def begin(self) -> Entry:
         """Enter it, where there is no block; for :meth:`end`."""
         entry = Entry(self.layer)

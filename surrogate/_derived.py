@@ -100,6 +100,30 @@ def as_it_is(base: Callable[..., Any], xp: Any, arguments: Any, parameters: Any)
     return base(xp, *arguments, **parameters)
 
 
+def _by_difference(base: Callable[..., Any], xp: Any, arguments: Any, parameters: Any) -> Any:
+    x, y = arguments
+    return base(xp, xp.widen(x) - xp.widen(y), **parameters)
+
+
+def _by_falling_difference(base: Callable[..., Any], xp: Any, arguments: Any, parameters: Any) -> Any:
+    return _negative(_by_difference(base, xp, arguments, parameters))
+
+
+def _by_negated(base: Callable[..., Any], xp: Any, arguments: Any, parameters: Any) -> Any:
+    return _negative(base(xp, *arguments, **parameters))
+
+
+#: How a formula is made of another -> how its derivatives by parameters are; none of them is a tuple.
+BY: dict[How, How] = {
+    of_difference: _by_difference,
+    of_falling_difference: _by_falling_difference,
+    negated: _by_negated,
+    to_integer: to_integer,
+    to_bool: to_bool,
+    as_it_is: as_it_is,
+}
+
+
 def _at_difference(base: Callable[..., Any], xp: Any, arguments: Any, parameters: Any) -> Any:
     *g, x, y = arguments
     found = base(xp, *g, xp.widen(x) - xp.widen(y), **parameters)

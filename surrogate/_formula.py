@@ -38,6 +38,7 @@ class Formula:
             where it was registered as one that is 0 elsewhere.
         outside: what it reads beside its arguments, as it was when it was read: name -> text.
         symmetric: whether, with ``upstream``, it applies a symmetric matrix to ``g``.
+        by: parameter -> the derivative by it of the function whose derivative the formula is.
     """
 
     op: Op
@@ -50,6 +51,7 @@ class Formula:
     interval: Callable[..., tuple[float, float]] | None = None
     symmetric: bool = False
     outside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    by: Mapping[str, Function] = field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:
@@ -81,7 +83,8 @@ class Formula:
         code = None if self.name is None else fingerprint(self.function)
         if code is None:
             return process_unique(self.function) + (repr(self.outside) if self.outside else "")
-        return digest(repr((self.upstream, code)))
+        stated = [(name, fingerprint(by) or process_unique(by)) for name, by in sorted(self.by.items())]
+        return digest(repr((self.upstream, code, *stated)))
 
     def refuse_changed(self) -> None:
         """Refuse where a value that it reads is another now: compiled code would not follow.
@@ -114,6 +117,7 @@ def read_formula(
     upstream: bool | None,
     interval: Callable[..., tuple[float, float]] | None = None,
     symmetric: bool = False,
+    by: Mapping[str, Function] | None = None,
 ) -> Formula:
     """Check the form of a gradient function and read its parameters.
 
@@ -164,8 +168,16 @@ def read_formula(
         )
     reads = tuple(name for name in signature.parameters if name in op.attributes)
     parameters = read_parameters(function, label, without=reads)
+    if by and (upstream or not op.elementwise):
+        raise FormulaError(
+            f"{label}: by= is for elementwise derivatives; of the upstream gradient there is no function."
+        )
+    for given in by or ():
+        if given not in parameters:
+            raise FormulaError(f"{label}: by= names {given!r}; its parameters: {', '.join(parameters)}.")
+    outside = snapshot(function)
     return Formula(
-        op, name, function, bool(upstream), takes, parameters, reads, interval, symmetric, snapshot(function)
+        op, name, function, bool(upstream), takes, parameters, reads, interval, symmetric, outside, by or {}
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import pickle
 import threading
@@ -16,6 +17,8 @@ from surrogate._digest import digest
 from surrogate._elementwise import ElementwiseRule
 from surrogate._errors import SpecError
 from surrogate._formula import Formula
+from surrogate._learned import Learned
+from surrogate._learned_rule import LearnedRule
 from surrogate._op import Op
 from surrogate._parameters import bind
 from surrogate._rule import Rule
@@ -136,7 +139,9 @@ class Gradient:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Gradient:
-        return self
+        if not self.rule.learned:
+            return self
+        return make(self.formula, copy.deepcopy(dict(self.params), memo))  # of the copied model's tensors
 
     def __reduce__(self) -> tuple[Callable[..., Gradient], tuple[Any, ...]]:
         from surrogate._registry import registry
@@ -200,9 +205,17 @@ def _rule(gradient: Gradient, attributes: Mapping[str, Any]) -> Rule:
         symmetric=formula.symmetric,
         live=MappingProxyType(live),
     )
-    rule = _kind_of(bound)(bound)
+    if any(isinstance(value, Learned) for value in live.values()):
+        rule = _learned_rule(bound, formula, params)
+    else:
+        rule = _kind_of(bound)(bound)
     _owners[rule] = weakref.ref(gradient)
     return rule
+
+
+def _learned_rule(bound: Bound, formula: Formula, fixed: Mapping[str, Any]) -> Rule:
+    by = {} if _kind_of(bound) is not ElementwiseRule else formula.by
+    return LearnedRule(bound, by, fixed)
 
 
 def _kind_of(bound: Bound) -> Callable[[Bound], Rule]:
@@ -223,7 +236,11 @@ def owner(rule: Rule) -> Gradient:
 
 def _public(value: Any) -> Any:
     """A parameter as a user sees it: a number, a NumPy array, a variable."""
-    return value.array if isinstance(value, FixedArray) else value
+    return (
+        value.array
+        if isinstance(value, FixedArray)
+        else (value.tensor if isinstance(value, Learned) else value)
+    )
 
 
 def _rebuild(op: str, what: object, params: dict[str, Any]) -> Gradient:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from surrogate._derived import Derived, How, as_it_is
+from surrogate._derived import BY, Derived, How, as_it_is
 from surrogate._formula import Formula, read_formula
 from surrogate._op import Op
 
@@ -30,7 +30,17 @@ def _inherit(op: Op, source: Formula, how: How) -> Formula:
     function: Any = source.function
     if how is not as_it_is:
         function = Derived(function, how, op.inputs, source.upstream, tuple(op.defaults.items()))
-    return read_formula(op, function, name=source.name, upstream=source.upstream)
+    return read_formula(op, function, name=source.name, upstream=source.upstream, by=_by(op, source, how))
+
+
+def _by(op: Op, source: Formula, how: How) -> dict[str, Any]:
+    """The derivatives by parameters that a derived formula has."""
+    if not op.elementwise or how not in BY:
+        return {}
+    if how is as_it_is:
+        return dict(source.by)
+    given = tuple(op.defaults.items())
+    return {name: Derived(by, BY[how], op.inputs, False, given) for name, by in source.by.items()}
 
 
 def of_all_inputs(op: Op, formula: Formula) -> Formula:
@@ -38,4 +48,5 @@ def of_all_inputs(op: Op, formula: Formula) -> Formula:
     if op.of_one is None or formula.takes != 1 or op.arity == 1:
         return formula
     function = Derived(formula.function, op.of_one, op.inputs, formula.upstream)
-    return read_formula(op, function, name=formula.name, upstream=formula.upstream)
+    by = _by(op, formula, op.of_one)
+    return read_formula(op, function, name=formula.name, upstream=formula.upstream, by=by)

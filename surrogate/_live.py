@@ -48,11 +48,20 @@ class Live:
         """
         if not self._values:
             return {}
+        like = self.check(inputs)
+        return {name: xp.parameter(value, like) for name, value in self._values.items()}
+
+    def check(self, inputs: Sequence[Array]) -> Array:
+        """The first input that is an array.
+
+        Raises:
+            ParameterError: a parameter has a shape that does not broadcast against the inputs.
+        """
         arrays = [x for x in inputs if hasattr(x, "dtype")]
         for name, value in self._values.items():
             if value.shape:
                 self._check(name, value.shape, [x.shape for x in arrays])
-        return {name: xp.parameter(value, arrays[0]) for name, value in self._values.items()}
+        return arrays[0]
 
     def kept(self, values: Values) -> tuple[Array, ...]:
         """What is kept for the backward."""

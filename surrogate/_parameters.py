@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from surrogate._errors import FormulaError, ParameterError, UnknownParameterError
+from surrogate._learned import is_learned, learned
 from surrogate._suggest import unknown
 from surrogate._variable import (
     FixedArray,
@@ -21,7 +22,7 @@ from surrogate._variable import (
     as_array,
     first_bad,
     is_array,
-    refuse_learned,
+    refuse_variable,
 )
 
 
@@ -93,7 +94,11 @@ class Parameter:
             return value
         if isinstance(value, numbers.Real) or not is_array(value):
             return self.check(value, owner)
-        refuse_learned(value, f"{owner}: {self.name}")
+        if is_learned(value):
+            found = learned(value, self.default, f"{owner}: {self.name}")
+            self._check_elements(found.array, owner)
+            return found
+        refuse_variable(value, f"{owner}: {self.name}")
         array = as_array(value, f"{owner}: {self.name}")
         self._check_elements(array, owner)
         return FixedArray(array + 0.0) if array.ndim else self.check(float(array), owner)

@@ -24,6 +24,7 @@ from surrogate._errors import (
 from surrogate._formula import Formula, Function, read_formula
 from surrogate._gradient import Gradient, make
 from surrogate._inherit import Inherited, of_all_inputs
+from surrogate._learned_rule import check_by
 from surrogate._names import GradientName, OpName
 from surrogate._op import Op
 from surrogate._preset import Preset
@@ -130,6 +131,7 @@ class Registry:
         replace: bool = False,
         interval: Callable[..., tuple[float, float]] | None = None,
         symmetric: bool = False,
+        by: Mapping[str, Function] | None = None,
     ) -> Formula:
         """Register a gradient function under its own name, or ``name``.
 
@@ -144,7 +146,13 @@ class Registry:
         formula = of_all_inputs(
             known_op,
             read_formula(
-                known_op, function, name=name, upstream=upstream, interval=interval, symmetric=symmetric
+                known_op,
+                function,
+                name=name,
+                upstream=upstream,
+                interval=interval,
+                symmetric=symmetric,
+                by=by,
             ),
         )
         with self._lock:
@@ -155,7 +163,9 @@ class Registry:
                     f"{formula.origin} cannot take the name. Choose another name, or pass replace=True."
                 )
             if all(parameter.default is not None for parameter in formula.parameters.values()):
-                make(formula, {})  # evaluates it once: a wrong formula is refused before it is known
+                # evaluates it once: a wrong formula is refused before it is known
+                params = make(formula, {}).params
+                check_by(formula.label, formula.function, formula.by, formula.takes, params)
             self._formulas[formula.op.name][name] = formula
             self._specs.clear()
         return formula
@@ -339,6 +349,7 @@ def register(
     replace: bool = False,
     interval: Callable[..., tuple[float, float]] | None = None,
     symmetric: bool = False,
+    by: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[[F], F]:
     """Register a surrogate gradient, for all frameworks at once.
 
@@ -362,6 +373,9 @@ def register(
             use a faster kernel. Checked when a gradient is made.
         symmetric: says, of a gradient of ``argmax`` or ``argmin`` with ``upstream=True``, that it applies a
             symmetric matrix to ``g``, so that forward mode is the same function.
+        by: for parameters that may be learned. The formula is the derivative of a function S(x; p);
+            ``by={"p": function}`` gives S's derivative by p, ``function(xp, *inputs, **parameters)``. It is
+            checked: its own derivative by x must be the formula's by p.
 
     Returns:
         A decorator that returns the function unchanged.
@@ -385,6 +399,7 @@ def register(
             replace=replace,
             interval=interval,
             symmetric=symmetric,
+            by=by,
         )
         return function
 
@@ -406,13 +421,14 @@ def gradient(
         spec: ``"hardtanh(width=2)"`` (literals only, never evaluated), a :class:`Gradient`, or a
             function of the registered form.
         parameters: further parameters by name. Each is a number; an array of NumPy's or a framework's, a
-            constant that broadcasts against the op's input (a width per channel); or a
-            :class:`surrogate.Variable`, which may change.
+            constant that broadcasts against the op's input (a width per channel); a
+            :class:`surrogate.Variable`, which may change; or a tensor or variable of a framework that wants a
+            gradient, where the formula says what that is.
 
     Raises:
         UnknownOpError, UnknownGradientError, UnknownParameterError: a name nobody registered.
         ParameterError: a value outside the parameter's range, of an array the first such element; or one that
-            is trained, or known only while a function is traced.
+            wants a gradient where the formula gives none.
         SpecError: the spec cannot be read.
     """
     if spec is None:

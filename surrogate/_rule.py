@@ -11,6 +11,7 @@ from surrogate._partial import Kind
 
 if TYPE_CHECKING:
     from surrogate._gradient import Gradient
+    from surrogate._learned import Learned
 
 Array = Any
 Needs = Sequence[bool] | None
@@ -35,6 +36,7 @@ class Rule(abc.ABC):
         forward_mode: whether there is a :meth:`jvp`; not for a gradient of the upstream gradient.
         interval: ``(lo, hi)`` where the rule is 1 for ``lo <= x <= hi``, edges included, and 0 elsewhere, of
             an op of one input; else None. For backends with a kernel for that.
+        learned: parameters that want a gradient: inputs of the rule that follow those of the op.
     """
 
     __slots__ = (
@@ -55,6 +57,7 @@ class Rule(abc.ABC):
     elementwise: bool
     forward_mode: bool
     interval: tuple[float, float] | None
+    learned: Sequence[Learned] = ()
 
     @property
     def upstream(self) -> bool:

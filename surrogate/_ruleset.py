@@ -56,6 +56,13 @@ class RuleSet(Mapping[str, Gradient]):
         """For each op the text that a compiler keys on: it differs whenever the gradient may."""
         return {op: self._key(op) for op in self._rules}
 
+    @cached_property
+    def learns(self) -> bool:
+        """Whether a gradient has a learned parameter, so that an op of constants may want a gradient."""
+        placed: list[Any] = [gradient for choices in self.placed.values() for _, gradient in choices]
+        rules = [getattr(gradient, "rule", None) for gradient in (*self.values(), *placed)]
+        return any(rule is not None and rule.learned for rule in rules)  # whole functions have none
+
     def _key(self, op: str) -> str:
         choices = self.placed.get(op)
         if choices is None:

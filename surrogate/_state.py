@@ -9,6 +9,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from surrogate._captures import Captured, Captures
+from surrogate._digest import digest
 from surrogate._gradient import Gradient
 from surrogate._places import Places, Site
 from surrogate._ruleset import RuleSet
@@ -42,6 +43,7 @@ class Layer:
     """
 
     __slots__ = (
+        "_identity",
         "_sites",
         "declined",
         "formulas",
@@ -69,7 +71,16 @@ class Layer:
         self.shadowed: dict[str, tuple[Layer, int]] = {}
         self.where = "?:0"
         self.key = ""
+        self._identity = ""
         self._sites: dict[tuple[str, Site, str], int] = {}
+
+    @property
+    def identity(self) -> str:
+        """Text that is the same for layers that ask for the same."""
+        if not self._identity:
+            rules = [(op, gradient.digest if gradient else "") for op, gradient in self.rules.items()]
+            self._identity = digest(repr((sorted(rules), self.places)))
+        return self._identity
 
     def note(self, op: str, site: Site, why: str = "") -> None:
         """Record what happened to an op at a place."""

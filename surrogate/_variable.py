@@ -204,17 +204,16 @@ def is_array(value: Any) -> bool:
     return hasattr(value, "__array__") or hasattr(value, "dtype")
 
 
-def refuse_learned(value: Any, owner: str) -> None:
-    """A framework's variable or a tensor that wants a gradient would be taken for a constant.
+def refuse_variable(value: Any, owner: str) -> None:
+    """A framework's variable that is not trained would be taken for a constant.
 
     Raises:
         ParameterError: it is one.
     """
-    if getattr(value, "requires_grad", False) or hasattr(value, "trainable"):
+    if hasattr(value, "trainable"):
         raise ParameterError(
-            f"{owner} is given a {type(value).__name__} that is trained, and would get no gradient: "
-            "a parameter is a constant. Give its value (detach(), numpy()), or a surrogate.Variable, "
-            "which may change."
+            f"{owner} is given a {type(value).__name__} that is not trained, and would be taken for a "
+            "constant. Give its value (numpy()), or a surrogate.Variable, which may change."
         )
 
 

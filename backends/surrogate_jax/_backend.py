@@ -17,6 +17,7 @@ from surrogate_jax._functions import Functions
 from surrogate_jax._hooks import HOOKS, TESTED, TRACERS, check, hide_our_frames
 from surrogate_jax._install import install
 from surrogate_jax._keys import Key
+from surrogate_jax._learned import wants_gradient
 from surrogate_jax._natives import Natives
 from surrogate_jax._probe import probe
 from surrogate_jax._tasks import follow_tasks, loop_is_running
@@ -85,6 +86,10 @@ class JaxBackend(surrogate.Backend):
         if state is not None and self.state() is state and _scope.agrees(state):
             return function(*args, **kwargs)
         return super().under(state, function, *args, **kwargs)
+
+    def wants_gradient(self, value: Any) -> bool:
+        """A tracer: an argument of a function that is differentiated, or made of one."""
+        return wants_gradient(value)
 
     def record(
         self,

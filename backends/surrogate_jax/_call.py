@@ -67,6 +67,7 @@ class Call:
         native: how the value is computed.
         numbers: for each input of the rule the number that stands for it, or None: the next operand.
         op: the op's name.
+        learned: how many operands, the last ones, are parameters of the rule that the value ignores.
         site: from where it was called; no part of what makes two calls equal.
     """
 
@@ -74,6 +75,7 @@ class Call:
     native: Value
     numbers: tuple[float | None, ...]
     op: str = ""
+    learned: int = 0
     site: surrogate.Site = field(default=surrogate.Site("", 0, ""), compare=False)
 
     def inputs(self, operands: Sequence[Any]) -> list[Any]:

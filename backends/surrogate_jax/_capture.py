@@ -28,11 +28,11 @@ from surrogate_jax._hooks import (
     replace,
 )
 from surrogate_jax._keys import jaxprs
+from surrogate_jax._learned import bind
 from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import refuse
-from surrogate_jax._primitive import surrogate_p
 from surrogate_jax._scope import agree, compiled, in_keys, is_suspended, traced
 from surrogate_jax._spellings import Spelled
 from surrogate_jax._whose import Origin, in_pallas_kernel, origin
@@ -77,7 +77,7 @@ def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.Stat
     state = backend.state()
     if not state.rules and in_keys() is None:
         return None
-    return state if state.traced or _is_recorded(args) else None
+    return state if state.traced or state.rules.learns or _is_recorded(args) else None
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
@@ -101,7 +101,7 @@ def _captures(
         return False
     if not is_call(origin(frame)) or in_pallas_kernel(frame):
         return False
-    if state.traced and not _is_recorded(args):
+    if state.traced and not state.rules.learns and not _is_recorded(args):
         for op in ops:
             state.missed(op, "no gradient is recorded", frame)
         return False
@@ -227,9 +227,9 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
             piece.native,
             piece.numbers,
             piece.op,
-            site,
+            site=site,
         )
-        found.append(surrogate_p.bind(*operands, call=call))
+        found.append(bind(call, operands))
     return found
 
 

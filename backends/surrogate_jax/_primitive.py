@@ -168,11 +168,16 @@ def _rank(operands: Sequence[Any], axes: Sequence[int | None]) -> int:
     return max(jnp.ndim(x) - (axis is not None) for x, axis in zip(operands, axes, strict=True))
 
 
-def _batch(operands: Sequence[Any], axes: Sequence[int | None], **params: Any) -> tuple[Any, int]:
+def _batch(operands: Sequence[Any], axes: Sequence[int | None], *, call: Call) -> tuple[Any, int]:
     rank = _rank(operands, axes)
     with suspended(*operands):
         aligned = [_align(x, axis, rank) for x, axis in zip(operands, axes, strict=True)]
-    return surrogate_p.bind(*aligned, **params), 0
+        own = axes[: len(axes) - call.learned]
+        if all(axis is None for axis in own):  # of parameters alone; the value has the batch axis too
+            size = next(x.shape[0] for x, axis in zip(aligned, axes, strict=True) if axis is not None)
+            shape = size, *jnp.broadcast_shapes(*(jnp.shape(x) for x in aligned[: len(own)]))
+            aligned[0] = to_shape(aligned[0], shape, common_sharding(aligned, shape))
+    return surrogate_p.bind(*aligned, call=call), 0
 
 
 def _batch_tangent(

@@ -14,6 +14,7 @@ from jax import lax
 import surrogate
 from surrogate_jax import _formula, _namespace as xp
 from surrogate_jax._call import Call
+from surrogate_jax._learned import bind
 from surrogate_jax._origins import Index, Lazy, Origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._primitive import surrogate_p
@@ -71,15 +72,14 @@ def compared(rule: surrogate.Rule, op: str, x: Array, y: Array) -> Origin:
 
     def make() -> Array:
         operands = [_as(x, dtype), _as(y, dtype)]
-        call = Call(rule, _Cast(op, dtype), (None, None))
-        return surrogate_p.bind(*vary_together(operands), call=call)
+        return bind(Call(rule, _Cast(op, dtype), (None, None)), vary_together(operands))
 
     return Origin(Lazy(make, [x, y]))
 
 
 def cast(rule: surrogate.Rule, x: Array, to: Any) -> Origin:
     """The origin of ``x.astype(to)``, of an integer or a boolean dtype."""
-    return Origin(Lazy(lambda: surrogate_p.bind(x, call=Call(rule, _Truncated(to), (None,))), [x]))
+    return Origin(Lazy(lambda: bind(Call(rule, _Truncated(to), (None,)), [x]), [x]))
 
 
 def largest(rule: surrogate.Rule, op: str, x: Array, axis: int | None, keepdims: bool) -> Origin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType
@@ -12,8 +13,10 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
+from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._discrete import Discrete
 from surrogate_tensorflow._functions import Functions
+from surrogate_tensorflow._learned import wants_gradient
 from surrogate_tensorflow._natives import Natives
 from surrogate_tensorflow._scope import Scope
 from surrogate_tensorflow._spellings import OPS
@@ -55,6 +58,7 @@ class TensorFlowBackend(surrogate.Backend):
         self.functions, self.natives = Functions(self), Natives()
         _composites.install(self)
         self.discrete = Discrete(self)
+        self.carry = functools.partial(carry, self)
         self._switch = _install.switcher(self)
         self._refused: BaseException | None = None
         try:
@@ -106,6 +110,10 @@ class TensorFlowBackend(surrogate.Backend):
     def classic(self, name: str, node: Any) -> Any:
         """The registered gradient ``name`` as a backward function of ``node``, run with no rules."""
         return self.scope.suspending(_types.classic(name, node))
+
+    def wants_gradient(self, value: Any) -> bool:
+        """A variable that is trained, a tensor that a tape watches, or one of a graph."""
+        return wants_gradient(value)
 
     def record(
         self,

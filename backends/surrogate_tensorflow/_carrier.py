@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from surrogate_tensorflow import _graph
+from surrogate_tensorflow._learned import apart
 from surrogate_tensorflow._recording import unrecorded
 from surrogate_tensorflow._scope import Situation
 from surrogate_tensorflow._spellings import CARRIER
@@ -31,7 +32,7 @@ def carry(
     inputs = [_with_rank(x, value.shape.rank) for x in inputs]
     carried = backend.scope.suspended(unrecorded, tf.identity_n, [value, *inputs])
     node = carried[0].op
-    _graph.mark(backend, node, op, rule, here.state, needs)
+    _graph.mark(backend, node, op, apart(rule), here.state, needs)
     _graph.record_marked(backend, CARRIER, list(node.inputs), carried)
     return carried[0]
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 from surrogate_tensorflow import _eager, _native
 from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._indexing import Indexing
+from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
 from surrogate_tensorflow._spellings import CARRIER
@@ -120,8 +121,9 @@ class Unit:
             return self.native(native)
         inputs = [_as_operand(x, value.dtype) for x in operands]
         rule = gradient.at(decimals=decimals) if decimals else gradient.rule
+        inputs = inputs_of(rule, inputs)
         if not eager:
-            needs = tuple(not isinstance(x, int | float) for x in operands)
+            needs = tuple(not isinstance(x, int | float) for x in (*operands, *rule.learned))
             return carry(self._backend, value, inputs, op, rule, here, needs)
         needs = wanted(inputs)
         if any(needs):

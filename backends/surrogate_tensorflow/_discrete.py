@@ -13,6 +13,7 @@ from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._consumers import EXPRESSIONS, MOVES, MOVES_ONE, goes_on, moved_classes
 from surrogate_tensorflow._graft import graft
+from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._operands import Operands, operands_of
 from surrogate_tensorflow._origins import Origin
 from surrogate_tensorflow._recording import record, unrecorded, wanted
@@ -54,10 +55,12 @@ class Discrete:
         gradient = here.state.rule(op)
         if gradient is None:
             return
+        rule = gradient.at(**found.attributes) if found.attributes else gradient.rule
+        if rule.learned:
+            found = found._replace(inputs=tuple(inputs_of(rule, found.inputs)))
         if not any(needs := self._needs(found)):
             here.state.missed(op, "no gradient is recorded")
             return
-        rule = gradient.at(**found.attributes) if found.attributes else gradient.rule
         first = found.inputs[0]
 
         def attach(value: Tensor) -> Tensor:

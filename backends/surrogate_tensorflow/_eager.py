@@ -9,6 +9,7 @@ import surrogate
 from surrogate_tensorflow import _graph, _hooks, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._discrete import CONSUMERS
+from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
@@ -103,6 +104,8 @@ def _record_eager(
     if not outputs[0].dtype.is_floating:
         here.state.missed(op, "not a real floating-point tensor")
         return False
+    if gradient is not None and gradient.rule.learned:
+        inputs = inputs_of(gradient.rule, inputs)
     needs = wanted(inputs)
     if not any(needs):
         here.state.missed(op, "no gradient is recorded")

@@ -16,6 +16,7 @@ from surrogate_tensorflow import _called, _hooks, _names, _natives, _types
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._consumers import EXPRESSIONS
 from surrogate_tensorflow._cuts import TYPES as CUTS
+from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import there_are_any
 from surrogate_tensorflow._recording import record
@@ -40,7 +41,9 @@ def make_apply_op(backend: TensorFlowBackend) -> Any:
         if blocks:
             ran(op_type)
         if op_type in watched:
-            _mark_new(backend, op_type, result[2], keywords)
+            carried = _mark_new(backend, op_type, result[2], keywords)
+            if carried is not None:
+                return (*result[:3], [carried])
         if not (op_type in EXPRESSIONS or op_type in CUTS) or not there_are_any() or not no_tape():
             return result  # where a tape runs, the origins are carried on when the op is recorded
         node = result[2]
@@ -98,6 +101,8 @@ def record_marked(
 ) -> bool:
     """Record a marked node on the tapes inside its graph; False if it is not marked."""
     node = outputs[0].op
+    if node.type == CARRIER != op_type:
+        return True  # the value went through a carrier, which is on the tapes
     name = mark_of(node)
     if name in _types.classic_names:
         record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
@@ -151,36 +156,42 @@ def mark(
     _called.note(node.graph, state, op)
 
 
-def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> None:
+def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> Tensor | None:
+    """Mark a node that was made; gives what is to be used in place of its output, if that is not enough."""
     here = backend.scope.here()
     if here.empty:
         node._surrogate_own = backend.scope.is_suspended  # TensorFlow's own, or a formula's
-        return
+        return None
     if op_type == CARRIER:  # tf.custom_gradient and tf.recompute_grad: their backward recomputes
         node._surrogate_situation = here
     if op_type in DISCRETE_TYPES and _natives.named(here, op_type) is None:
         if node.outputs and not node.outputs[0].dtype.is_floating:
             backend.discrete.begin(here, op_type, node.inputs, node.get_attr, node.outputs[0])
-        return
+        return None
     name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
     if name is None and (gradient is None or not is_users(backend, op)):
-        return
+        return None
     if not node.outputs or not node.outputs[0].dtype.is_floating:
         here.state.missed(op, "not a real floating-point tensor")
-        return
+        return None
     if mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
-        return
+        return None
     if name is not None:
         _types.classic_names.add(name)
         node._set_attr(_MARK, AttrValue(s=name.encode()))
         _natives.count(here, op_type, kept=True)
-        return
+        return None
     # nobody differentiates by a Python number; generated code gives inputs by name, in order
     operands = list(given.values())[: len(node.inputs)] or node.inputs
     needs = tuple(not isinstance(x, int | float) for x in operands)
     assert gradient is not None
+    if gradient.rule.learned:  # a node has no input for what is learned
+        inputs = inputs_of(gradient.rule, node.inputs)
+        needs += (True,) * len(gradient.rule.learned)
+        return backend.carry(node.outputs[0], inputs, op, gradient.rule, here, needs)
     mark(backend, node, op, gradient.rule, here.state, needs)
+    return None
 
 
 def mark_of(node: Node) -> str:

@@ -16,6 +16,7 @@ from surrogate_torch import _checkpoint, _driver, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
+from surrogate_torch._learned import wants_gradient
 from surrogate_torch._natives import Natives
 from surrogate_torch._scope import flags
 from surrogate_torch._spellings import DISCRETE, OPS
@@ -59,6 +60,8 @@ class TorchBackend(Backend):
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
         if scope == "context":
             flags.local = rules is not None
+        if self._installation.owes_reset:
+            self._installation.settle()
         if rules and not self._installed:
             with self._lock:
                 if not self._installed:
@@ -81,6 +84,10 @@ class TorchBackend(Backend):
     def module_path(self, frame: FrameType) -> str:
         """The name of the ``nn.Module`` whose forward runs, in the outermost one that does."""
         return _traced.module_path(frame)
+
+    def wants_gradient(self, value: Any) -> bool:
+        """A tensor that requires a gradient, or an argument of a transform."""
+        return wants_gradient(value)
 
     def record(
         self,

@@ -20,6 +20,7 @@ from surrogate_torch import _fused, _guards
 from surrogate_torch._carried import Handler, Use
 from surrogate_torch._inplace import SurrogateInplace, is_simple
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
+from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
 from surrogate_torch._origins import origin_of
@@ -67,6 +68,11 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
             elif traced:
                 gradient = _guards.note(op, gradient, scope)
             if gradient is not None and x.is_floating_point():
+                if gradient.rule.learned and is_dense(x):
+                    inputs = inputs_of(gradient.rule, (x,))
+                    if needs := needs_of(inputs):
+                        count_once(state, op, scope)
+                        return apply(Capture(overload, keys, (x,), {}, True, gradient.rule, inputs, needs))
                 if (x.layout is not torch.strided or x.is_nested) and not is_dense(x) and needs_of((x,)):
                     return on_values(overload, x)
                 if x.requires_grad and _grad_enabled() and not in_forward_mode():
@@ -104,13 +110,14 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            if needs := needs_of(call.inputs):
+            inputs = inputs_of(gradient.rule, call.inputs) if gradient.rule.learned else call.inputs
+            if needs := needs_of(inputs):
                 refuse_sparse(call.op, call.inputs)
                 if not flags.below:
                     _count(state, call.op, scope)
                 rule = gradient.at(decimals=kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
-                return apply(Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs))
+                return apply(Capture(overload, keys, args, kwargs, boxed, rule, inputs, needs))
             not_now(state, call, scope)
         return pass_on(state, keys, args, kwargs)
 
@@ -129,10 +136,11 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
         call = spelling.read(args, kwargs)
         state, gradient = (None, None) if call is None else look_up(call.op, scope)
         if call is not None and state is not None and gradient is not None:
-            needs = needs_of(call.inputs)
+            inputs = inputs_of(gradient.rule, call.inputs) if gradient.rule.learned else call.inputs
+            needs = needs_of(inputs)
             if needs and args[0].is_floating_point():  # else there is an error to come
                 rule = gradient.at(decimals=kwargs["decimals"]) if "decimals" in kwargs else gradient.rule
-                if is_simple(args[0], rule, call.inputs, needs):
+                if is_simple(args[0], rule, inputs, needs):
                     _count(state, call.op, scope)
                     boxed = pass_on.takes(args)
                     capture = Capture(overload, keys, args, kwargs, boxed, rule, call.inputs, needs)

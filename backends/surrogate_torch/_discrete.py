@@ -9,6 +9,7 @@ import torch
 
 from surrogate import Rule
 from surrogate_torch import _capture, _forward, _links
+from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture
 from surrogate_torch._origins import Origin, marked
 from surrogate_torch._scope import Scope, flags
@@ -57,8 +58,8 @@ def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
             yield overload, front, "FuncTorchDynamicLayerFrontMode"
 
 
-#: ``finish(call, gradient, needs, found)``: the origin of a result that was found natively.
-Finish = Callable[[Any, Any, tuple[bool, ...], Any], Origin]
+#: ``finish(call, gradient, needs, found, learned)``: the origin of a result that was found natively.
+Finish = Callable[[Any, Any, tuple[bool, ...], Any, Any], Origin]
 
 
 def _kernel(
@@ -80,7 +81,8 @@ def _kernel(
         state, gradient = _capture.look_up(call.op, scope)
         if state is None or gradient is None:
             return run(keys, args, kwargs)
-        needs = _capture.needs_of(call.inputs)
+        learned = inputs_of(gradient.rule, ()) if gradient.rule.learned else ()
+        needs = _capture.needs_of((*call.inputs, *learned))
         if not needs:
             _capture.not_now(state, call, scope)
             return run(keys, args, kwargs)
@@ -92,13 +94,13 @@ def _kernel(
                 found = run(keys, args, kwargs)
         finally:
             flags.below = before
-        return marked(found, finish(call, gradient, needs, found))
+        return marked(found, finish(call, gradient, needs, found, learned))
 
     return kernel
 
 
-def _elementwise(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
-    return Origin(_capture.apply(Handle(gradient.rule, call.inputs, needs, found.shape)))
+def _elementwise(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any, learned: Any) -> Origin:
+    return Origin(_capture.apply(Handle(gradient.rule, (*call.inputs, *learned), needs, found.shape)))
 
 
 class _Along(Call):
@@ -108,7 +110,7 @@ class _Along(Call):
     keepdim: bool = False
 
 
-def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any, learned: Any) -> Origin:
     (x,) = call.inputs
     flat = call.dim is None
     if flat:
@@ -126,19 +128,21 @@ def _index(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Ori
 
 
 def _to(what: str) -> Finish:
-    def finish(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+    def finish(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any, learned: Any) -> Origin:
         return Origin(
-            _capture.apply(Handle(gradient.at(to=what), call.inputs, needs, found.shape)).to(found.device)
+            _capture.apply(Handle(gradient.at(to=what), (*call.inputs, *learned), needs, found.shape)).to(
+                found.device
+            )
         )
 
     return finish
 
 
-def _cast(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
-    return _to("bool" if found.dtype is torch.bool else "integer")(call, gradient, needs, found)
+def _cast(call: Call, gradient: Any, needs: tuple[bool, ...], found: Any, learned: Any) -> Origin:
+    return _to("bool" if found.dtype is torch.bool else "integer")(call, gradient, needs, found, learned)
 
 
-def _sorted(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any) -> Origin:
+def _sorted(call: Any, gradient: Any, needs: tuple[bool, ...], found: Any, learned: Any) -> Origin:
     x, boundaries = call.inputs
     if not isinstance(x, torch.Tensor):
         x = torch.as_tensor(x, dtype=boundaries.dtype, device=boundaries.device)

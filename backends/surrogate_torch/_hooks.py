@@ -97,6 +97,17 @@ COMPILER_HOOKS = (
         "what the compiler makes of an override",
     ),
     Hook("torch._dynamo.variables.builder:VariableBuilder._id_dispatch", "and of the call that makes one"),
+    Hook("torch._dynamo.variables.builder:VariableBuilder", "a learned parameter as an input of a graph"),
+    Hook("torch._dynamo.source:GlobalSource", "where a compiled frame finds it"),
+    Hook("torch._dynamo.output_graph:OutputGraph.install_global_by_id", "the name under which it does"),
+    Hook(
+        "torch._dynamo.output_graph:SubgraphTracer.maybe_lift_tracked_freevar_to_input",
+        "the same in a graph inside of another",
+    ),
+    Hook("torch._dynamo.symbolic_convert:tls", "the compiler that is at work in this thread"),
+    Hook("torch._dynamo.source:AttrSource", "what a compiled frame looks at in an override"),
+    Hook("torch._dynamo.guards:GuardBuilder.EQUALS_MATCH", "the guard of that"),
+    Hook("torch._dynamo.guards:install_guard", "how it is put"),
     Hook("torch._dynamo.variables.base:VariableTracker", "a stand-in of ours in the compiler"),
     Hook(
         "torch._dynamo.variables.ctx_manager:ContextWrappingVariable",

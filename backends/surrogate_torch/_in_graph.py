@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch.fx.node
+from torch._dynamo.guards import GuardBuilder, install_guard
+from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
@@ -86,6 +88,17 @@ class OverrideVariable(ContextWrappingVariable):
         return "again"
 
 
+class _Given(VariableTracker):
+    """The compiler's stand-in for a gradient, as it is given to what makes an override."""
+
+    def __init__(self, value: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.value = value
+
+    def as_python_constant(self) -> Any:
+        return self.value
+
+
 class _Maker(VariableTracker):
     """The compiler's stand-in for what makes an override."""
 
@@ -108,13 +121,38 @@ def _made(*args: Any, **kwargs: Any) -> int:
     return _number(surrogate.override(*args, **kwargs).inside)
 
 
+def _override(builder: Any, value: surrogate.ScopedOverride) -> OverrideVariable:
+    _guard(builder, "inside", "identity")
+    return OverrideVariable(_number(value.inside))
+
+
+def _inside(builder: Any, value: surrogate.Inside) -> _Maker:
+    _guard(builder, "identity")
+    return _Maker(lambda: _number(value))
+
+
+def _gradient(builder: Any, value: Any) -> _Given:
+    _guard(builder, "digest")
+    return _Given(value, source=builder.source)
+
+
+def _guard(builder: Any, *path: str) -> None:
+    """What is traced depends on which override it is, and not on which object."""
+    source = builder.get_source()
+    for name in path:
+        source = AttrSource(source, name)
+    install_guard(source.make_guard(GuardBuilder.EQUALS_MATCH))
+
+
 def install() -> None:
     """Tell the compiler; importing this module loads it."""
     for function in (enter, leave):
         torch.fx.node.has_side_effect(function)
     types = VariableBuilder._type_dispatch()
-    types[surrogate.ScopedOverride] = lambda self, value: OverrideVariable(_number(value.inside))
-    types[surrogate.Inside] = lambda self, value: _Maker(lambda: _number(value))
+    types[surrogate.ScopedOverride] = _override
+    types[surrogate.Inside] = _inside
+    for kind in (surrogate.Gradient, surrogate.NativeGradient, surrogate.FunctionGradient):
+        types[kind] = _gradient
     ids = VariableBuilder._id_dispatch()
     ids[id(surrogate.override)] = lambda self, value: _Maker(_made)
     ids[id(again)] = lambda self, value: _Maker(lambda number: number)

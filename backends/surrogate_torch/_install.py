@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._guards import CompileContext
 
 from surrogate import Backend
 from surrogate_torch import _capture, _discrete, _foreach
@@ -48,6 +49,7 @@ class Installation:
         self._library: Any = None
         self._comparing: Any = None
         self._consumers: Consumers | None = None
+        self.owes_reset = False
 
     def complete(self) -> None:
         """Do what is left to do."""
@@ -58,8 +60,7 @@ class Installation:
         bind_recomputations(self._backend)
         bind_operators(self._backend)
         keep_autograd()
-        if "torch._dynamo" in sys.modules:
-            torch.compiler.reset()  # what was compiled before has no guards of ours
+        self._forget()  # what was compiled before has no guards of ours
 
     def complete_discrete(self) -> None:
         """The same for the ops that give booleans and integers, and what is made of them."""
@@ -69,8 +70,17 @@ class Installation:
         self._comparing = self._consumers = None  # what was begun before goes
         self._comparing = self._put(self._discrete)
         self._consumers = Consumers()
-        if "torch._dynamo" in sys.modules:
-            torch.compiler.reset()  # no guard of what was compiled before is about a comparison
+        self._forget()  # no guard of what was compiled before is about a comparison
+
+    def _forget(self) -> None:
+        self.owes_reset = "torch._dynamo" in sys.modules
+        self.settle()
+
+    def settle(self) -> None:
+        """Make the compiler forget what it has, at once or, where it is at work, when rules change again."""
+        if self.owes_reset and CompileContext.try_get() is None:
+            self.owes_reset = False
+            torch.compiler.reset()
 
     def put_in(self) -> None:
         """Put the kernels over PyTorch's."""

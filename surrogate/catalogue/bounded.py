@@ -10,6 +10,7 @@ from typing import Any
 from surrogate._parameters import NonNegative, Positive
 from surrogate._partial import window
 from surrogate._registry import register
+from surrogate.catalogue import _by
 from surrogate.catalogue._stable import logistic
 
 
@@ -69,7 +70,7 @@ def clip_towards(xp: Any, g: Any, x: Any, lo: Any, hi: Any) -> Any:
     return xp.where(inside | back, g, 0.0)
 
 
-@register("clip", name="leaky")
+@register("clip", name="leaky", by={"leak": _by.clip_leaky})
 def clip_leaky(xp: Any, x: Any, lo: Any, hi: Any, *, leak: NonNegative = 0.01) -> Any:
     """1 inside, edges included; leak outside and at NaN. 0 to the bounds."""
     return window((lo <= x) & (x <= hi), 1.0, leak), 0.0, 0.0
@@ -111,13 +112,13 @@ def identity(xp: Any, x: Any) -> Any:
     return 1.0
 
 
-@register("relu", name="leaky")
+@register("relu", name="leaky", by={"leak": _by.relu_leaky})
 def relu_leaky(xp: Any, x: Any, *, leak: NonNegative = 0.01) -> Any:
     """1 for x > 0; leak for x <= 0 and at NaN: the gradient of the leaky rectifier."""
     return window(x > 0, 1.0, leak)
 
 
-@register("relu", name="sigmoid")
+@register("relu", name="sigmoid", by={"slope": _by.softplus})
 def relu_sigmoid(xp: Any, x: Any, *, slope: Positive = 4.0) -> Any:
     """s(kx) with k = slope and s the logistic function: the derivative of the softplus log(1 + exp(kx))/k.
 

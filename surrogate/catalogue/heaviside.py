@@ -13,10 +13,11 @@ from typing import Any
 
 from surrogate._parameters import AboveOne, NonNegative, Positive
 from surrogate._registry import register
+from surrogate.catalogue import _by
 from surrogate.catalogue._stable import logistic_slope, normal_density, sech2
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.half_arctan})
 def arctan(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     """(alpha/2) / (1 + (pi*alpha*x/2)^2): the derivative of arctan(pi*alpha*x/2)/pi + 1/2.
 
@@ -27,7 +28,7 @@ def arctan(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     return (alpha / 2) / (1 + xp.square((xp.pi * alpha / 2) * x))
 
 
-@register("heaviside")
+@register("heaviside", by={"slope": _by.logistic_by_slope})
 def sigmoid(xp: Any, x: Any, *, slope: Positive = 4.0) -> Any:
     """k s(kx)(1 - s(kx)) with k = slope and s the logistic function: the derivative of s(kx).
 
@@ -38,7 +39,7 @@ def sigmoid(xp: Any, x: Any, *, slope: Positive = 4.0) -> Any:
     return slope * logistic_slope(xp, slope * x)
 
 
-@register("heaviside")
+@register("heaviside", by={"slope": _by.fast_sigmoid})
 def fast_sigmoid(xp: Any, x: Any, *, slope: Positive = 25.0) -> Any:
     """1 / (1 + k|x|)^2 with k = slope: SuperSpike's derivative of the fast sigmoid, of peak 1.
 
@@ -48,7 +49,7 @@ def fast_sigmoid(xp: Any, x: Any, *, slope: Positive = 25.0) -> Any:
     return 1 / xp.square(1 + slope * xp.abs(x))
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.half_softsign})
 def softsign(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     """(alpha/2) / (1 + alpha|x|)^2: the derivative of (alpha*x / (1 + alpha|x|) + 1) / 2.
 
@@ -58,7 +59,7 @@ def softsign(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     return (alpha / 2) / xp.square(1 + alpha * xp.abs(x))
 
 
-@register("heaviside")
+@register("heaviside", by={"slope": _by.half_tanh})
 def tanh(xp: Any, x: Any, *, slope: Positive = 1.0) -> Any:
     """(k/2)(1 - tanh(kx)^2) with k = slope: the derivative of (tanh(kx) + 1) / 2.
 
@@ -67,7 +68,7 @@ def tanh(xp: Any, x: Any, *, slope: Positive = 1.0) -> Any:
     return (slope / 2) * sech2(xp, slope * x)
 
 
-@register("heaviside")
+@register("heaviside", by={"sigma": _by.gaussian})
 def gaussian(xp: Any, x: Any, *, sigma: Positive = 0.5) -> Any:
     """exp(-x^2 / (2 sigma^2)) / (sigma sqrt(2 pi)): a normal density.
 
@@ -77,7 +78,7 @@ def gaussian(xp: Any, x: Any, *, sigma: Positive = 0.5) -> Any:
     return normal_density(xp, x / sigma, sigma)
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.erf})
 def erf(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     """(alpha/sqrt(pi)) exp(-alpha^2 x^2): the derivative of (1 + erf(alpha*x)) / 2.
 
@@ -101,7 +102,7 @@ def multi_gaussian(xp: Any, x: Any, *, h: NonNegative = 0.15, sigma: Positive = 
     return (1 + h) * normal_density(xp, x / sigma, sigma) - h * lobes
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.laplace})
 def laplace(xp: Any, x: Any, *, alpha: Positive = 1.0) -> Any:
     """(alpha/2) exp(-alpha|x|): the density of a Laplace distribution.
 
@@ -121,7 +122,7 @@ def q_pseudo_spike(xp: Any, x: Any, *, alpha: AboveOne = 2.0) -> Any:
     return xp.pow(1 + (2 / (alpha - 1)) * xp.abs(x), -alpha)
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.circular})
 def circular(xp: Any, x: Any, *, alpha: Positive = 1.0) -> Any:
     """alpha^3 / (x^2 + alpha^2)^(3/2): the derivative of alpha*x / sqrt(x^2 + alpha^2), of peak 1.
 
@@ -131,7 +132,7 @@ def circular(xp: Any, x: Any, *, alpha: Positive = 1.0) -> Any:
     return 1 / (spread * xp.sqrt(spread))
 
 
-@register("heaviside")
+@register("heaviside", by={"alpha": _by.s2nn_by_alpha, "beta": _by.s2nn_by_beta})
 def s2nn(xp: Any, x: Any, *, alpha: Positive = 4.0, beta: Positive = 1.0) -> Any:
     """a s(ax)(1 - s(ax)) for x < 0, beta/(x + 1) for x >= 0, with a = alpha and s the logistic function.
 

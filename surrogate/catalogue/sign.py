@@ -10,10 +10,11 @@ from typing import Any
 from surrogate._parameters import AboveOne, Positive
 from surrogate._partial import window
 from surrogate._registry import register
+from surrogate.catalogue import _by
 from surrogate.catalogue._stable import at_least_one, logistic_slope, require_ordered, sech2
 
 
-@register("sign", interval=lambda width: (-width, width))
+@register("sign", interval=lambda width: (-width, width), by={"width": _by.hardtanh})
 def hardtanh(xp: Any, x: Any, *, width: Positive = 1.0) -> Any:
     """1[|x| <= width]: 1 inside the window, its two edges included; 0 outside and at NaN.
 
@@ -39,7 +40,7 @@ def zero(xp: Any, x: Any) -> Any:
     return 0.0
 
 
-@register("sign")
+@register("sign", by={"slope": _by.tanh})
 def tanh(xp: Any, x: Any, *, slope: Positive = 1.0) -> Any:
     """k(1 - tanh(kx)^2) with k = slope: the derivative of tanh(kx). Even, peak k, mass 2.
 
@@ -48,7 +49,7 @@ def tanh(xp: Any, x: Any, *, slope: Positive = 1.0) -> Any:
     return slope * sech2(xp, slope * x)
 
 
-@register("sign")
+@register("sign", by={"slope": _by.two_logistics})
 def sigmoid(xp: Any, x: Any, *, slope: Positive = 4.0) -> Any:
     """2k s(kx)(1 - s(kx)) with k = slope and s the logistic function: the derivative of 2s(kx) - 1.
 
@@ -57,7 +58,7 @@ def sigmoid(xp: Any, x: Any, *, slope: Positive = 4.0) -> Any:
     return 2 * slope * logistic_slope(xp, slope * x)
 
 
-@register("sign")
+@register("sign", by={"alpha": _by.arctan})
 def arctan(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     """alpha / (1 + (pi*alpha*x/2)^2): the derivative of (2/pi) arctan(pi*alpha*x/2).
 
@@ -67,7 +68,7 @@ def arctan(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     return alpha / (1 + xp.square((xp.pi * alpha / 2) * x))
 
 
-@register("sign")
+@register("sign", by={"alpha": _by.softsign})
 def softsign(xp: Any, x: Any, *, alpha: Positive = 2.0) -> Any:
     """alpha / (1 + alpha|x|)^2: the derivative of alpha*x / (1 + alpha|x|).
 
@@ -90,7 +91,7 @@ def approx_sign(xp: Any, x: Any) -> Any:
     return window(xp.logical_not(outside), 2 - 2 * within)  # open at NaN, which the formula propagates
 
 
-@register("sign")
+@register("sign", by={"beta": _by.swish_sign})
 def swish_sign(xp: Any, x: Any, *, beta: Positive = 5.0) -> Any:
     """b(2 - bx tanh(bx/2)) / (1 + cosh(bx)) with b = beta: the derivative of the SignSwish function.
 
@@ -121,7 +122,7 @@ def reste(xp: Any, x: Any, *, o: AboveOne = 3.0, t: Positive = 1.5, m: Positive 
     return window(xp.logical_not(a > t), xp.where(flat, m ** (1 / o) / m, power))
 
 
-@register("sign")
+@register("sign", by={"t": _by.ede})
 def ede(xp: Any, x: Any, *, t: Positive = 1.0) -> Any:
     """k t (1 - tanh(tx)^2) with k = max(1/t, 1): the error decay estimator at one stage of training.
 

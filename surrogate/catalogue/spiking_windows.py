@@ -10,6 +10,7 @@ from typing import Any
 from surrogate._parameters import NonNegative, Positive
 from surrogate._partial import window
 from surrogate._registry import register
+from surrogate.catalogue import _by
 
 
 @register("heaviside")
@@ -27,7 +28,7 @@ def zero(xp: Any, x: Any) -> Any:
     return 0.0
 
 
-@register("heaviside")
+@register("heaviside", by={"width": _by.boxcar_by_width, "height": _by.boxcar_by_height})
 def boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.0) -> Any:
     """height * 1[|x| <= width]: a rectangle, its two edges included; 0 outside and at NaN.
 
@@ -37,7 +38,7 @@ def boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.0) ->
     return window(xp.abs(x) <= width, height, 0.0)
 
 
-@register("heaviside")
+@register("heaviside", by={"width": _by.boxcar_by_width, "height": _by.boxcar_by_height})
 def open_boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.0) -> Any:
     """height * 1[|x| < width]: a rectangle without its two edges; 0 there, outside and at NaN.
 
@@ -46,7 +47,7 @@ def open_boxcar(xp: Any, x: Any, *, width: Positive = 0.5, height: Positive = 1.
     return window(xp.abs(x) < width, height, 0.0)
 
 
-@register("heaviside")
+@register("heaviside", by={"width": _by.unit_box})
 def hardtanh(xp: Any, x: Any, *, width: Positive = 1.0) -> Any:
     """1/(2 width) for |x| <= width, edges included; 0 outside and at NaN.
 

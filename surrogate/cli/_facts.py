@@ -22,6 +22,8 @@ def facts(gradient: Gradient) -> Iterator[tuple[str, str]]:
     for name, parameter in gradient.formula.parameters.items():
         default = "required" if parameter.default is None else f"default {parameter.default:g}"
         yield name, f"{gradient.params[name]:g}  ({default}, {parameter.range})"
+    if gradient.formula.by:
+        yield "may be learned", ", ".join(gradient.formula.by)
     yield "kept for the backward", _KEPT[gradient.rule.kept()]
     found = measure(gradient)
     yield "mass", f"{found.mass:.6g}"

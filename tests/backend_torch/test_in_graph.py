@@ -1,5 +1,8 @@
 """``with surrogate.override(...)`` inside compiled functions, in one graph."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -148,3 +151,53 @@ def test_a_mistake_in_the_rules_is_told():
 
     with pytest.raises(Exception, match="unknown op 'sgin': did you mean 'sign'"):
         slope(torch.compile(wrong, fullgraph=True, backend="aot_eager"))
+
+
+@pytest.mark.usefixtures("fresh_compiler")
+def test_another_override_in_its_place_is_seen_and_an_equal_one_compiles_nothing():
+    module, counting = Module(), Counting()
+    compiled = torch.compile(module, fullgraph=True, backend=counting)
+    assert slope(compiled) == [1.0, 0.0, 0.0]
+    module.inner = surrogate.override("torch", {"sign": "hardtanh"})
+    assert slope(compiled) == [1.0, 0.0, 0.0]
+    assert counting.graphs == 1
+    module.inner = surrogate.override("torch", {"sign": "identity"})
+    assert slope(compiled) == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.usefixtures("fresh_compiler")
+def test_made_inside_of_gradients_that_are_objects():
+    per_element = surrogate.gradient("sign", "hardtanh", width=[1.0, 3.0, 1.0])
+
+    def function(x):
+        with surrogate.override("torch", {"sign": per_element}):
+            return x.sign()
+
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    assert slope(compiled) == [1.0, 1.0, 0.0]
+    per_element = surrogate.gradient("sign", "identity")
+    assert slope(compiled) == [1.0, 1.0, 1.0]
+
+
+FIRST = """
+import torch
+import surrogate
+
+inner = surrogate.override("torch", {"sign": "identity"})
+
+def function(x):
+    with inner:
+        return x.sign()
+
+x = torch.ones(2, requires_grad=True)
+compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+native = torch.compile(torch.sign, backend="aot_eager")
+assert torch.autograd.grad(native(x).sum(), x)[0].tolist() == [0.0, 0.0]
+assert torch.autograd.grad(compiled(x).sum(), x)[0].tolist() == [1.0, 1.0]
+with surrogate.override("torch", {"sign": "identity"}):
+    assert torch.autograd.grad(native(x).sum(), x)[0].tolist() == [1.0, 1.0]
+"""
+
+
+def test_the_first_override_of_a_process_may_be_entered_inside():
+    subprocess.run([sys.executable, "-c", FIRST], check=True, timeout=120)

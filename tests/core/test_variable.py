@@ -86,14 +86,14 @@ def test_what_is_no_number_is_refused(value):
         surrogate.gradient("sign", "tanh", slope=value)
 
 
-class Trained:
-    requires_grad = True
+class NotTrained:
+    trainable = False
     dtype = "float32"
 
 
-def test_what_is_trained_would_be_a_constant_in_silence():
-    with pytest.raises(ParameterError, match="is trained, and would get no gradient"):
-        surrogate.gradient("sign", "tanh", slope=Trained())
+def test_a_variable_of_a_framework_would_be_a_constant_in_silence():
+    with pytest.raises(ParameterError, match="not trained, and would be taken for a constant"):
+        surrogate.gradient("sign", "tanh", slope=NotTrained())
 
 
 def test_a_variable_holds_from_the_next_forward_on():

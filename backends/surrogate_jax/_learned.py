@@ -1,0 +1,58 @@
+"""Parameters of a gradient that are learned: operands of the captured op beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+import surrogate
+from surrogate_jax._call import Call, Value
+from surrogate_jax._placement import vary_together
+from surrogate_jax._primitive import surrogate_p
+
+
+@dataclass(frozen=True)
+class _Ignoring:
+    """A value that does not depend on the last operands."""
+
+    value: Value
+    count: int
+
+    @property
+    def function(self) -> str:
+        return self.value.function
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.value(*operands[: -self.count])
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def wants_gradient(value: Any) -> bool:
+    """Whether an array, given as a parameter, is learned: an argument of what is traced, or made of one."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def bind(call: Call, operands: Sequence[Any]) -> Any:
+    """The captured call, with the learned parameters of its rule as further operands.
+
+    Raises:
+        ParameterError: one is another framework's.
+    """
+    rule = call.rule
+    if not isinstance(rule, surrogate.LearnedRule):
+        return surrogate_p.bind(*operands, call=call)
+    tensors = [one.tensor for one in rule.learned]
+    for tensor in tensors:
+        if not isinstance(tensor, jax.Array):
+            raise surrogate.ParameterError(
+                f"{rule.id}: a learned parameter is a {type(tensor).__name__}, where JAX needs an array."
+            )
+    numbers = (*call.numbers, *[None] * len(tensors))
+    native = _Ignoring(call.native, len(tensors))
+    learned = Call(rule.apart, native, numbers, call.op, len(tensors), call.site)
+    return surrogate_p.bind(*vary_together([*operands, *tensors]), call=learned)
