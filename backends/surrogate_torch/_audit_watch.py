@@ -145,6 +145,7 @@ def _sources(recorder: Recorder, inputs: list[Tensor] | None, names: dict[int, s
 
 def _parameters(names: dict[int, str]) -> dict[str, Tensor]:
     """The parameters of all modules; with the name of the variable before it if there are several modules."""
+    gc.collect()  # a module in a cycle that nobody holds is none of the program's
     modules = [x for x in gc.get_objects() if issubclass(type(x), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     roots = [x for x in modules if id(x) not in inner and any(p.requires_grad for p in x.parameters())]

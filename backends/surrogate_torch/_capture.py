@@ -236,6 +236,18 @@ def needs_of(inputs: Sequence[Any]) -> tuple[bool, ...]:
     return tuple(needs) if found else ()
 
 
+def is_recorded(inputs: Sequence[Any]) -> bool:
+    """Whether PyTorch records an op of these inputs, complex ones too."""
+    forward, reverse = _fwd_grad_enabled(), _grad_enabled()
+    anything = forward and in_forward_mode()
+    return any(
+        isinstance(x, torch.Tensor)
+        and (x.is_floating_point() or x.is_complex())
+        and (anything or (reverse and x.requires_grad) or (forward and has_tangent(x)))
+        for x in inputs
+    )
+
+
 def apply(capture: Capture) -> Any:
     if not _in_transform():
         return Surrogate.apply(capture, None, *capture.tensors())
@@ -275,7 +287,7 @@ class PassOn:
     def _run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self.takes(args):
             return self._native.call_boxed(keys, *args, **kwargs)
-        if needs_of([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
+        if is_recorded([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
             return self._native.call_boxed(keys, *as_tensors(self._slots, args), **kwargs)
         with _below_autograd():
             return self._overload(*args, **kwargs)

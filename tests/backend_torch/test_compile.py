@@ -271,13 +271,6 @@ def test_an_override_inside_steps_out_of_the_compiler(function, backend):
         assert gradient(compiled) == [2.0, 3.0, 3.0, 2.0]
 
 
-@pytest.mark.parametrize("function", [with_a_block, calls_decorated])
-def test_an_override_inside_a_full_graph_is_refused_clearly(function):
-    compiled = torch.compile(function, backend="eager", fullgraph=True)
-    with pytest.raises(torch._dynamo.exc.Unsupported, match="around the call of the compiled function"):
-        compiled(X)
-
-
 def test_compiled_before_an_override():
     """As in test_first_use, where no kernel is there yet; here they are, and no rule is in force."""
     compiled = torch.compile(lambda x: torch.sign(x) * 5, backend="aot_eager", fullgraph=True)

@@ -449,3 +449,15 @@ def test_an_argument_of_a_compiled_function(fresh_compiler):
         y = torch.compile(lambda b: b.double() * W, backend="eager")(x > 0)
         (found,) = torch.autograd.grad(y.sum(), x)
     assert torch.equal(found, W)
+
+
+def test_complex_numbers_keep_their_gradient_after_a_comparison_was_compiled(fresh_compiler):
+    """The kernels that a compiler needs on arithmetic take numbers where PyTorch's take tensors."""
+    compiled = torch.compile(lambda x: ((x > 0).float() * 2).sum(), backend="aot_eager")
+    with surrogate.override("torch", {"greater": "identity"}):
+        compiled(torch.ones(3, requires_grad=True)).backward()
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    z = torch.complex(x, 3 * x).conj()
+    for product in (z * (3 + 4j), (3 + 4j) * z):
+        (found,) = torch.autograd.grad(product.imag.sum(), x)  # (x - 3x j)(3 + 4j) = ... + (4x - 9x) j
+        assert found.tolist() == [-5.0, -5.0]

@@ -95,6 +95,24 @@ compiled = torch.compile(f, backend="aot_eager")
 assert [gradient(compiled), gradient(compiled)] == [[3.0] * 3] * 2
 """
 
+FIRST_OF_A_LOADED_BACKEND = """
+import surrogate
+import surrogate_torch
+compiled = torch.compile(lambda x: torch.sign(x) * 5, backend="aot_eager", fullgraph=True)
+assert gradient(compiled) == [0.0] * 3
+for op, f in (("sign", torch.sign), ("greater", lambda x: (x > 0).float())):
+    o = surrogate.override("torch", {op: "identity"})
+    def block(x):
+        with o:
+            return f(x) * 3
+    inside = torch.compile(block, backend="aot_eager", fullgraph=True)
+    assert [gradient(inside), gradient(inside)] == [[3.0] * 3] * 2, op
+    assert gradient(compiled) == [0.0] * 3
+    with surrogate.override("torch", {"sign": "identity"}):
+        assert gradient(compiled) == [5.0] * 3
+    torch.compiler.reset()
+"""
+
 FIRST_INSIDE_A_FULL_GRAPH = """
 import surrogate
 for begin in (surrogate.override, surrogate.use):
@@ -162,6 +180,7 @@ STORIES = {
     "scripted before": SCRIPTED_BEFORE,
     "checkpointed before": CHECKPOINTED_BEFORE,
     "first override inside a compiled function": FIRST_INSIDE_A_COMPILED_FUNCTION,
+    "first override inside a full graph of a loaded backend": FIRST_OF_A_LOADED_BACKEND,
     "first override inside a full graph": FIRST_INSIDE_A_FULL_GRAPH,
     "the demo's model is compiled": THE_DEMO_IS_COMPILED,
     "the compiler is not loaded": COMPILER_NOT_LOADED,
