@@ -457,7 +457,7 @@ def test_complex_numbers_keep_their_gradient_after_a_comparison_was_compiled(fre
     with surrogate.override("torch", {"greater": "identity"}):
         compiled(torch.ones(3, requires_grad=True)).backward()
     x = torch.tensor([1.0, -2.0], requires_grad=True)
-    z = torch.complex(x, 3 * x).conj()
-    for product in (z * (3 + 4j), (3 + 4j) * z):
+    for times in (lambda z: z * (3 + 4j), lambda z: (3 + 4j) * z):
+        product = times(torch.complex(x, 3 * x).conj())
         (found,) = torch.autograd.grad(product.imag.sum(), x)  # (x - 3x j)(3 + 4j) = ... + (4x - 9x) j
         assert found.tolist() == [-5.0, -5.0]
