@@ -132,23 +132,26 @@ def _several(x: Any) -> list[Any]:
 
 def _sources(recorder: Recorder, inputs: list[Tensor] | None, names: dict[int, str]) -> dict[str, Tensor]:
     """What is differentiated by: what the program names, or every parameter of every module there is."""
-    parameters = _parameters(names)
+    used = {id(x) for x in recorder.tensors.held.values()}
+    parameters = _parameters(names, used)
     if inputs is not None:
         known = {id(p): name for name, p in parameters.items()}
         return {known.get(id(x), f"input{k}"): x for k, x in enumerate(inputs)}
-    used = {id(x) for x in recorder.tensors.held.values()}
     if any(id(p) in used for p in parameters.values()):
         return parameters
     leaves = {id(x): x for x in recorder.tensors.held.values() if x.requires_grad and x.is_leaf}
     return {names.get(k, f"leaf{n}"): x for n, (k, x) in enumerate(leaves.items())}
 
 
-def _parameters(names: dict[int, str]) -> dict[str, Tensor]:
-    """The parameters of all modules; with the name of the variable before it if there are several modules."""
-    gc.collect()  # a module in a cycle that nobody holds is none of the program's
+def _parameters(names: dict[int, str], used: set[int]) -> dict[str, Tensor]:
+    """The parameters of the program's modules; with the name of the variable before if there are several.
+
+    A module that took no part in the loss, and that no frame of the program names, is somebody else's.
+    """
     modules = [x for x in gc.get_objects() if issubclass(type(x), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     roots = [x for x in modules if id(x) not in inner and any(p.requires_grad for p in x.parameters())]
+    roots = [x for x in roots if id(x) in names or any(id(p) in used for p in x.parameters())]
     found: dict[str, Tensor] = {}
     seen: set[int] = set()
     for number, module in enumerate(roots):

@@ -119,6 +119,19 @@ def test_two_networks_have_the_names_of_their_variables():
     assert report.gradients.keys() == {"g.weight", "g.bias", "d.weight", "d.bias"}
 
 
+def test_a_network_of_somebody_else_is_left_out():
+    others = [Net()]  # named by no frame of the program
+
+    def program():
+        net = Net()
+        net(torch.ones(2, 3)).sum().backward()
+
+    ((report,), _) = watched(program)
+    assert others[0].a.weight.grad is None
+    assert cut(report) == {"round": ("a.bias", "a.weight")}
+    assert report.gradients.keys() == {"a.weight", "a.bias", "b.weight", "b.bias"}
+
+
 def test_a_loss_that_was_begun_before_another_gradient():
     def program():
         g, d = nn.Linear(2, 3), nn.Linear(3, 1)
