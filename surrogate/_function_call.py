@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from surrogate._errors import FormulaError
@@ -45,6 +46,10 @@ class FunctionKit(abc.ABC):
     def is_tracing(self) -> bool:
         """Whether what runs is being compiled, and may run again unseen."""
         return False
+
+    def captured(self, state: State, path: str, frame: FrameType | None) -> None:
+        """Count a call that got a function's gradient; ``frame`` is where it is called from."""
+        state.captured(path, kept=self.is_tracing(), frame=frame)
 
     @abc.abstractmethod
     def recording(self, leaves: Sequence[Any]) -> bool:
@@ -180,7 +185,7 @@ def catch(
         return call(*args, **kwargs)
     result, wanted = run(kit, gradient, call, args, kwargs)
     if wanted:
-        state.captured(path, kept=kit.is_tracing(), frame=frame)
+        kit.captured(state, path, frame)
     else:
         state.missed(path, "no gradient recorded", frame=frame)
     return result

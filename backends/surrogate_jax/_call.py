@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 import surrogate
+from surrogate_jax._keys import Place
 from surrogate_jax._scope import suspended
 
 _MODULES = {"jnp": jnp, "lax": jax.lax, "nn": jax.nn}
@@ -66,17 +67,15 @@ class Call:
         rule: the rule in force when the op was traced.
         native: how the value is computed.
         numbers: for each input of the rule the number that stands for it, or None: the next operand.
-        op: the op's name.
         learned: how many operands, the last ones, are parameters of the rule that the value ignores.
-        site: from where it was called; no part of what makes two calls equal.
+        place: where it was captured; no part of what makes two calls equal.
     """
 
     rule: surrogate.Rule
     native: Value
     numbers: tuple[float | None, ...]
-    op: str = ""
     learned: int = 0
-    site: surrogate.Site = field(default=surrogate.Site("", 0, ""), compare=False)
+    place: Place | None = field(default=None, compare=False)
 
     def inputs(self, operands: Sequence[Any]) -> list[Any]:
         """The rule's inputs: operands and numbers."""

@@ -22,9 +22,11 @@ from surrogate_jax._hooks import (
     JIT_FRAMES,
     RUN,
     RUNNING,
+    TRACING,
     Undo,
     caller,
     jit_call,
+    passing,
     replace,
 )
 from surrogate_jax._keys import jaxprs
@@ -33,41 +35,51 @@ from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import refuse
-from surrogate_jax._scope import agree, compiled, in_keys, is_suspended, traced
+from surrogate_jax._scope import agree, called, captured, in_keys, is_suspended, now_run, tracing
 from surrogate_jax._spellings import Spelled
 from surrogate_jax._whose import Origin, in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
 
 
-def body_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
+def body_hook(name: str, bind: Bind) -> Bind:
     """Loops, branches and checkpoints: JAX traces their functions once, and keeps what it found."""
 
     def hooked(*args: Any, **params: Any) -> Any:
         found = consumed(name, bind, args, params) if concerned(args) else bind(*args, **params)
         if in_keys() is not None and not is_suspended():
             for jaxpr in jaxprs(params):
-                traced(jaxpr, backend.state())
+                called(jaxpr)
         return found
 
     return hooked
 
 
-def runs(backend: surrogate.Backend) -> list[Undo]:
-    """A hook on what runs a function that is not among the compiled ones yet."""
+def runs() -> list[Undo]:
+    """Hooks on what traces a function that is not among the compiled ones yet, and on what then runs it."""
     if RUN is None:
         return []
 
-    def make(run: Bind) -> Bind:
+    def of_tracing(trace: Bind) -> Bind:
+        def hooked(*args: Any, **kwargs: Any) -> Any:
+            with tracing() as done:
+                found = trace(*args, **kwargs)
+                done(found[0].params["jaxpr"])
+                return found
+
+        return passing(hooked)
+
+    def of_running(run: Bind) -> Bind:
         def hooked(*args: Any, **params: Any) -> Any:
+            key = now_run()
             found = run(*args, **params)
-            if in_keys() is not None and not is_suspended():
-                compiled(params["jaxpr"], backend.state())
+            if key is not None and not is_suspended():
+                key.belongs_to(called(params["jaxpr"]))
             return found
 
         return hooked
 
-    return [replace(RUN, RUNNING, make)]
+    return [replace(RUN, TRACING, of_tracing), replace(RUN, RUNNING, of_running)]
 
 
 def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.State | None:
@@ -131,13 +143,14 @@ def jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
                     return [_remembered(state, op, bind(*args, **params)[0], lambda g: read(g, call))]
         if concerned(args):
             return entered(bind, args, params)
+        now_run()  # not as compiled code: where its arguments are traced JAX keeps none
         found = bind(*args, **params)
         if (
             in_keys() is not None
             and not is_suspended()
             and caller(sys._getframe(1)).f_code.co_name in JIT_FRAMES
         ):
-            traced(params["jaxpr"], backend.state())
+            called(params["jaxpr"])
         return found
 
     return hooked
@@ -184,7 +197,7 @@ def _remembered(
     origin = None if gradient is None else read(gradient)
     if origin is None:
         return value
-    state.captured(op)
+    captured(state, op, caller(sys._getframe(1)))
     return set_origin(value, origin)
 
 
@@ -220,14 +233,12 @@ def _replace(state: surrogate.State, spelled: Spelled, native: Callable[[], Sequ
         if gradient is None:
             found.append(untouched)
             continue
-        site = state.site(caller(sys._getframe(1)))
-        state.captured(piece.op, kept=RUN is None, frame=site)
+        place = captured(state, piece.op, caller(sys._getframe(1)))
         call = Call(
             gradient.at(decimals=piece.decimals) if piece.decimals else gradient.rule,
             piece.native,
             piece.numbers,
-            piece.op,
-            site=site,
+            place=place,
         )
         found.append(bind(call, operands))
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from jax.interpreters import ad, batching, mlir
 
 import surrogate
 from surrogate_jax import _checked
+from surrogate_jax._keys import Place
 from surrogate_jax._scope import suspended
 
 Array = Any
@@ -73,6 +74,7 @@ class Call:
         pull: ``pull(inputs, outputs, upstream)`` gives a cotangent, or None, for each of these.
         push: ``push(inputs, outputs, tangents)`` gives the tangents of the outputs.
         closed: what to say where a derivative by another operand is wanted.
+        place: where it was captured; no part of what makes two calls equal.
     """
 
     value: Callable[..., Sequence[Array]]
@@ -80,6 +82,7 @@ class Call:
     pull: Callable[..., Any]
     push: Callable[..., Any]
     closed: str = ""
+    place: Place | None = field(default=None, compare=False)
 
 
 def _value(*operands: Any, call: Call) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from surrogate import Backend, FunctionKit, FunctionPull, State
 from surrogate_jax import _namespace
 from surrogate_jax._formula import Call, formula_p, graft_p
 from surrogate_jax._hooks import is_tracing
-from surrogate_jax._scope import agree, is_suspended, suspended
+from surrogate_jax._scope import agree, captured, is_suspended, suspended
 
 Array = Any
 
@@ -32,8 +33,8 @@ class Functions(FunctionKit):
     def state(self) -> State | None:
         return None if is_suspended() else self._backend.state()
 
-    def is_tracing(self) -> bool:
-        return True
+    def captured(self, state: State, path: str, frame: FrameType | None) -> None:
+        captured(state, path, frame)
 
     def recording(self, leaves: Sequence[Any]) -> bool:
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) and not is_tracing():

@@ -72,10 +72,15 @@ JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 #: Primitives that run functions which JAX has traced once.
 BODIES = ("scan_p", "while_p", "cond_p", "remat_p")
 
-#: What runs a function that was just compiled, by its name and the module that has it. Where a version has no
-#: such function, what compiled code has captured is not told again.
-RUNNING = "_pjit_call_impl_python"
-RUN: Any = next((m for m in [importlib.import_module("jax._src.pjit")] if hasattr(m, RUNNING)), None)
+#: What traces a function of which no compiled form was found, what then runs it, and the module of both.
+#: Where a version has no such functions, what compiled code has captured is not told again.
+TRACING, RUNNING = "_infer_params", "_pjit_call_impl_python"
+RUN: Any = importlib.import_module("jax._src.pjit")
+if not (hasattr(RUN, TRACING) and hasattr(RUN, RUNNING)):
+    RUN = None
+
+#: Private sources from which functions of the user's are called that may be compiled.
+_CALLING = tuple(PRIVATE + name for name in ("tree_util.py",))
 
 
 #: Functions of JAX that make a jaxpr which JAX keeps for all callers.
@@ -170,11 +175,22 @@ def passing(hook: F) -> F:
     return hook
 
 
+def is_passing(frame: FrameType) -> bool:
+    """Whether a frame is of such a hook."""
+    return frame.f_code in _passing
+
+
 def caller(frame: FrameType) -> FrameType:
     """From where a hooked function was called: the nearest frame that is no hook."""
     while frame.f_code in _passing and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def looks_up(frame: FrameType) -> bool:
+    """Whether a look-up from this frame is JAX's own, and no call of a compiled function."""
+    file = frame.f_code.co_filename
+    return file.startswith(PRIVATE) and not file.startswith(_CALLING)
 
 
 def jit_call(frame: FrameType) -> JitCall | None:

@@ -20,9 +20,7 @@ def install(backend: surrogate.Backend) -> list[Undo]:
     looked_at = {n for n in LOOKED_AT if hasattr(jax.lax, n)} - {*BODIES}  # some are not in every version
     names = sorted({*spellings.LAX, *WATCHED, *_discrete.LAX, *looked_at})  # one hook, whatever it is for
     lax = [(primitive(name), partial(primitive_hook, backend, name)) for name in names]
-    bodies = [
-        (find(f"jax.extend.core.primitives:{name}"), partial(body_hook, backend, name)) for name in BODIES
-    ]
+    bodies = [(find(f"jax.extend.core.primitives:{name}"), partial(body_hook, name)) for name in BODIES]
     binds = replace_each([jit, *lax, *bodies])
     nn = [replace_class(find(f"jax.nn:{name}"), partial(nn_class, backend, name)) for name in spellings.NN]
-    return [*binds, *nn, *runs(backend), *_deferred.install(backend)]
+    return [*binds, *nn, *runs(), *_deferred.install(backend)]

@@ -10,13 +10,27 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import surrogate
-from surrogate_jax._hooks import PRIVATE
+from surrogate_jax._hooks import looks_up
 
 _numbers = itertools.count()
+
+
+class Place(NamedTuple):
+    """Where an op was captured.
+
+    Attributes:
+        op: its name.
+        key: what compilers key on for its rule there.
+        site: from where it was called.
+    """
+
+    op: str
+    key: str
+    site: surrogate.Site
 
 
 class Key:
@@ -32,15 +46,32 @@ class Key:
 
     __slots__ = ("_number", "_told", "captured", "rules")
 
-    def __init__(self, rules: surrogate.RuleSet, told: set[int] | None = None) -> None:
+    def __init__(self, rules: surrogate.RuleSet, told: set[Place | int] | None = None) -> None:
         self.rules = rules
-        self.captured: surrogate.Compiled | None = None
+        self.captured: frozenset[Place] = frozenset()
         self._number = next(_numbers)
-        self._told: set[int] = set() if told is None else told
+        self._told: set[Place | int] = set() if told is None else told
 
     def fresh(self) -> Key:
         """One of the same rules for the next function; what was told under this one is told."""
         return Key(self.rules, self._told)
+
+    def belongs_to(self, captured: frozenset[Place]) -> None:
+        """A function that has captured this was compiled under this key, and has run and been told."""
+        self.captured |= captured  # another thread may have called one at the same moment
+        self._told.add(self._number)
+
+    def noted(self, place: Place) -> None:
+        """An op was captured, and counted."""
+        self._told.add(place)
+
+    def tell(self, captured: frozenset[Place]) -> None:
+        """Under this key, which is in force, a function is called that has captured this."""
+        state = Key.state()
+        for place in captured - self._told:
+            self._told.add(place)
+            if state.rules.keyed.get(place.op) == place.key:
+                state.captured(place.op, kept=False, frame=place.site)
 
     def __hash__(self) -> int:
         return id(self.rules)
@@ -51,41 +82,42 @@ class Key:
         if not isinstance(other, Key) or self.rules is not other.rules:
             return False
         # JAX's own look-ups in Python are made from its sources; those of a call are made by the caller
-        if (self.captured or other.captured) and not _is_private(sys._getframe(1).f_code.co_filename):
-            self._tell(other)
-            other._tell(self)
+        if (self.captured or other.captured) and not looks_up(sys._getframe(1)):
+            self._called_of(other)
+            other._called_of(self)
         return True
 
-    def _tell(self, other: Key) -> None:
-        """Under this key, which is in force, the function of the other is called."""
+    def _called_of(self, other: Key) -> None:
+        """Under this key the function of the other is called; each is told once."""
         if other.captured and other._number not in self._told:
             self._told.add(other._number)
-            other.captured.ran(Key.state())
+            self.tell(other.captured)
 
 
-def _is_private(file: str) -> bool:
-    return file.startswith(PRIVATE)
+_seen: WeakKeyDictionary[Any, frozenset[Place]] = WeakKeyDictionary()
 
 
-_seen: WeakKeyDictionary[Any, surrogate.Compiled] = WeakKeyDictionary()
+def remember(jaxpr: Any, places: set[Place]) -> None:
+    """While a function was traced ops were captured in these places; none where JAX had its jaxpr."""
+    if places or jaxpr not in _seen:
+        _seen[jaxpr] = captured_by(jaxpr) | places
 
 
-def captured_by(jaxpr: Any, here: surrogate.State) -> surrogate.Compiled:
+def captured_by(jaxpr: Any) -> frozenset[Place]:
     """What a traced function has captured."""
     found = _seen.get(jaxpr)
     if found is None:
-        found = _seen[jaxpr] = surrogate.Compiled()
-        for call in filter(lambda call: call.op, _calls(jaxpr)):  # a twin was captured with its value
-            found.add(here, call.op, call.site)
+        found = _seen[jaxpr] = frozenset(_places(jaxpr))
     return found
 
 
-def _calls(jaxpr: Any) -> Iterator[Any]:
+def _places(jaxpr: Any) -> Iterator[Place]:
     for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        if eqn.primitive.name == "surrogate":
-            yield eqn.params["call"]
+        place = getattr(eqn.params.get("call"), "place", None)
+        if place is not None:
+            yield place
         for inner in jaxprs(eqn.params):
-            yield from _calls(inner)
+            yield from captured_by(inner)
 
 
 def jaxprs(params: Mapping[str, Any]) -> Iterator[Any]:

@@ -54,5 +54,5 @@ def bind(call: Call, operands: Sequence[Any]) -> Any:
             )
     numbers = (*call.numbers, *[None] * len(tensors))
     native = _Ignoring(call.native, len(tensors))
-    learned = Call(rule.apart, native, numbers, call.op, len(tensors), call.site)
+    learned = Call(rule.apart, native, numbers, len(tensors), call.place)
     return surrogate_p.bind(*vary_together([*operands, *tensors]), call=learned)

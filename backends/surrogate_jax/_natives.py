@@ -18,7 +18,7 @@ from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, Uns
 from surrogate_jax._formula import Call, formula_p
 from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
 from surrogate_jax._pack import PACK
-from surrogate_jax._scope import agree, in_keys, is_suspended
+from surrogate_jax._scope import agree, captured, in_keys, is_suspended
 from surrogate_jax._whose import in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
@@ -188,10 +188,10 @@ def _captured(
     gradient: Any = state.rule(name, frame)
     if gradient is None:
         return bind(*args, **params)
-    state.captured(name, frame=frame)
+    place = captured(state, name, frame)
     value = _Value(bind, tuple(params.items()), _primitives()[name].multiple_results)
     asked = _Asked(gradient, value, params)
-    call = Call(value, len(args), asked, asked.push)
+    call = Call(value, len(args), asked, asked.push, place=place)
     found = formula_p.bind(*map(jnp.asarray, args), call=call)
     return found if value.several else found[0]
 
@@ -250,7 +250,7 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
         if state is None or gradient is None:
             return native(self, *args, **kwargs)
         agree(state)
-        state.captured(name, frame=caller(sys._getframe(1)))
+        place = captured(state, name, caller(sys._getframe(1)))
         at = [i for i, x in enumerate(leaves) if isinstance(x, jax.Array)]
         outs: list[Any] = []
 
@@ -266,7 +266,7 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
         value = _Value(run, (), True)
         asked = _Asked(gradient, value, {})
         arrays = [leaves[i] for i in at]
-        found = formula_p.bind(*arrays, call=Call(value, len(at), asked, asked.push))
+        found = formula_p.bind(*arrays, call=Call(value, len(at), asked, asked.push, place=place))
         return jax.tree_util.tree_unflatten(outs[0], found)
 
     return call

@@ -11,16 +11,18 @@ without telling anybody, see :func:`agree`.
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from types import FrameType
+from typing import Any, NamedTuple
 
 import jax
 
 import surrogate
-from surrogate_jax._hooks import set_for_all_threads, sixty_four_bits, tracing_for_a_cache
-from surrogate_jax._keys import Key, captured_by
+from surrogate_jax._hooks import RUN, set_for_all_threads, sixty_four_bits, tracing_for_a_cache
+from surrogate_jax._keys import Key, Place, captured_by, remember
 
 #: Nothing is local to this thread: the process-wide rules hold.
 _NOTHING = "process-wide"
@@ -29,8 +31,24 @@ _process = jax.make_user_context(default_value=None)
 _local = jax.make_user_context(default_value=_NOTHING)
 
 
+class Begun(NamedTuple):
+    """A call through ``jit`` for which JAX had no compiled function at hand.
+
+    Attributes:
+        key: the key under which JAX looked, and will keep what it compiles: that function's and no other's.
+        places: where ops are captured while it is traced.
+        around: the call inside whose tracing it is.
+    """
+
+    key: Key | None
+    places: set[Place]
+    around: Begun | None
+
+
 class _Thread(threading.local):
     suspended = 0
+    tracing: Begun | None = None
+    traced: Key | None = None
 
 
 _thread = _Thread()
@@ -47,25 +65,68 @@ def set_local(rules: surrogate.RuleSet | None) -> None:
     _local(_NOTHING if rules is None else Key(rules) if rules else None).__enter__()
 
 
-def traced(jaxpr: Any, state: surrogate.State) -> surrogate.Compiled:
-    """What a function has captured that was called through ``jit`` from Python; told where it is no news."""
-    captured = captured_by(jaxpr, state)
-    captured.ran(state)
-    return captured
-
-
-def compiled(jaxpr: Any, state: surrogate.State) -> None:
-    """A function ran that will be kept as compiled code under the key in force: its key is no other's."""
-    captured = traced(jaxpr, state)
+def _key() -> Key | None:
+    """What JAX's keys contain in this thread."""
     local = _local.value
-    key = _process.value if local is _NOTHING else local
-    if key is None:
-        return
-    key.captured = captured or None
-    if local is _NOTHING:
+    key: Key | None = _process.value if local is _NOTHING else local
+    return key
+
+
+@contextmanager
+def tracing() -> Iterator[Callable[[Any], None]]:
+    """JAX looked for a compiled function in vain and traces it; what is entered is to be given its jaxpr.
+
+    Meanwhile other functions may be compiled and called, and blocks entered and left: all under other keys.
+    """
+    key = _key()
+    if key is not None:
+        _renew(key)
+    begun = _thread.tracing = Begun(key, set(), _thread.tracing)
+
+    def done(jaxpr: Any) -> None:
+        remember(jaxpr, begun.places)
+        _thread.traced = key
+
+    try:
+        yield done
+    finally:
+        _thread.tracing = begun.around
+
+
+def _renew(key: Key) -> None:
+    if _local.value is _NOTHING:
         set_for_all_threads(_process, key.fresh())
     else:
         _local(key.fresh()).__enter__()
+
+
+def now_run() -> Key | None:
+    """The key of the function that was traced last, once: it runs now."""
+    key, _thread.traced = _thread.traced, None
+    return key
+
+
+def captured(state: surrogate.State, op: str, frame: FrameType | None) -> Place:
+    """Count a capture, and remember it with what is being traced; where it was."""
+    place = Place(op, state.rules.keyed[op], state.site(frame or sys._getframe(1)))
+    state.captured(op, kept=RUN is None, frame=place.site)
+    key = _key()
+    if key is not None:
+        key.noted(place)
+    if _thread.tracing is not None:
+        _thread.tracing.places.add(place)
+    return place
+
+
+def called(jaxpr: Any) -> frozenset[Place]:
+    """A traced function is called: what it has captured, which is told where it is no news."""
+    found = captured_by(jaxpr)
+    key = _key()
+    if key is not None and found:
+        key.tell(found)
+    if _thread.tracing is not None:
+        _thread.tracing.places.update(found)
+    return found
 
 
 def is_suspended() -> bool:
@@ -103,8 +164,7 @@ def _usual_promotion() -> Iterator[None]:
 
 def in_keys() -> surrogate.RuleSet | None:
     """The rules that JAX's keys contain in this thread; None when there are none."""
-    local = _local.value
-    key: Key | None = _process.value if local is _NOTHING else local
+    key = _key()
     return None if key is None else key.rules
 
 

@@ -14,7 +14,7 @@ import os
 from types import FrameType
 from typing import NamedTuple
 
-from surrogate_jax._hooks import PALLAS, PRIVATE, PUBLIC, pallas_is_loaded
+from surrogate_jax._hooks import PALLAS, PRIVATE, PUBLIC, is_passing, pallas_is_loaded
 
 #: Sources of JAX functions. A frame of one of them is a composite or a derivative rule.
 _FUNCTIONS = tuple(
@@ -75,7 +75,7 @@ def origin(frame: FrameType) -> Origin:
     """Where the primitive was bound whose binding ``frame`` is the first to see."""
     outermost, depth = None, 0
     here: FrameType | None = frame
-    while here is not None and _is_jax(here):
+    while here is not None and (_is_jax(here) or is_passing(here)):
         if _is_function(here):
             outermost, depth = (here.f_code.co_filename, here.f_code.co_name), depth + 1
         here = here.f_back

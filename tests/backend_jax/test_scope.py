@@ -12,9 +12,6 @@ import pytest
 
 import surrogate
 
-# of functions that other tests have compiled it may come although they captured: docs/limits.md
-pytestmark = pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
-
 POINT = np.float32(0.25)
 
 
