@@ -12,6 +12,7 @@ from typing import Any
 
 from surrogate import reference as reference
 from surrogate._arrival import when_imported as when_imported
+from surrogate._attached import Attached as Attached, Attachment as Attachment, attached as attached
 from surrogate._audit import audit as audit
 from surrogate._backend import Backend as Backend
 from surrogate._by_name import rules_by_name as rules_by_name

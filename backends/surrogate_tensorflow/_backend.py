@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
+from surrogate_tensorflow._attach import Attachments
 from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._discrete import Discrete
 from surrogate_tensorflow._functions import Functions
@@ -58,6 +59,7 @@ class TensorFlowBackend(surrogate.Backend):
         self.functions, self.natives = Functions(self), Natives()
         _composites.install(self)
         self.discrete = Discrete(self)
+        self.attachments = Attachments(self.scope, lambda: self.alive.hold())
         self.carry = functools.partial(carry, self)
         self._switch = _install.switcher(self)
         self._refused: BaseException | None = None

@@ -72,8 +72,10 @@ def make_function_context(backend: TensorFlowBackend) -> Any:
     native = _hooks.function_context.native
 
     def function_context(*args: Any, **kwargs: Any) -> Any:
-        found, here = native(*args, **kwargs), backend.scope.here()
-        return found if here.empty else found._replace(context=(found.context, here.key))
+        found, here, attached = native(*args, **kwargs), backend.scope.here(), backend.scope.attached
+        if here.empty and not attached:
+            return found
+        return found._replace(context=(found.context, here.key, attached))
 
     return function_context
 

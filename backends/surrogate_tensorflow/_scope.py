@@ -72,12 +72,14 @@ class Scope:
         alive: whether anything is in force anywhere in the process.
         suspension: the context in which a rule's own functions and native gradients run.
         suspended: ``suspended(function, *args)`` calls it in that context.
+        attached: text that differs whenever other rules are on Keras layers.
         nothing: the situation in which everything is native.
     """
 
     def __init__(self, backend: surrogate.Backend) -> None:
         self._backend = backend
         self.alive = False
+        self.attached = ""
         self.suspension = Suspension()
         self.suspended = self.suspension.run
         self._types: contextvars.ContextVar[tuple[Types, object | None]] = contextvars.ContextVar(

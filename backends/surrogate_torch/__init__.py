@@ -10,11 +10,11 @@ import surrogate
 from surrogate_torch import _hooks as _hooks  # it looks for what the other modules take at import
 
 # isort: split
-from surrogate_torch._attach import Attachment as Attachment, attach as attach
+from surrogate_torch._attach import attach as attach
 from surrogate_torch._backend import TorchBackend as TorchBackend
 from surrogate_torch._fused import fused_windows as fused_windows
 
-__all__ = ["Attachment", "TorchBackend", "attach", "bind", "fused_windows", "surrogate_backend"]
+__all__ = ["TorchBackend", "attach", "bind", "fused_windows", "surrogate_backend"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -49,10 +49,10 @@ def _load_catalogue() -> None:
 
 
 def _core() -> Iterator[Callable[..., Any]]:
-    """Every function and method of the core. The kit and the demo hold code that is there to be compiled."""
+    """Every function and method of the core. Some modules hold code that is there to be compiled."""
     for name, module in list(sys.modules.items()):
         package, _, rest = name.partition(".")
-        if package == "surrogate" and not rest.startswith(("testing", "demo")):
+        if package == "surrogate" and not rest.startswith(("testing", "demo", "_attached")):
             for value in list(vars(module).values()):
                 if getattr(value, "__module__", None) == name:
                     members = vars(value).values() if isinstance(value, type) else (value,)
