@@ -114,6 +114,8 @@ def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str, captured
 
     It may be in another process, to which the compiled frame was taken: rules are known by a digest.
     """
+    from surrogate_torch._nearing import note as note_compilation  # needs the compiler
+
     here = _scope().current_state
 
     def holds(_: Any) -> bool:
@@ -124,6 +126,7 @@ def _install(builder: Any, guard: Any, *, op: str, key: str, spec: str, captured
             captured.ran(state)
         return True
 
+    note_compilation(builder.f_code, op, key, spec)
     text = [f"surrogate gradient of {op} == {spec}"]
     builder.guard_manager.root.add_lambda_guard(holds, text, guard.user_stack)
 

@@ -1,5 +1,7 @@
 """torch.compile: the same object called under other rules is never stale, and agrees with eager."""
 
+import warnings
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -95,6 +97,42 @@ def test_rules_for_other_ops_compile_nothing_again():
     assert graphs() == 1
 
 
+def test_a_new_gradient_for_every_step_is_told_before_the_limit():
+    compiled = torch.compile(lambda x: torch.sign(x) * 5, backend="eager", fullgraph=True)
+
+    def step(spec):
+        with surrogate.override("torch", {"sign": spec}), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", surrogate.SurrogateWarning)
+            gradient(compiled)
+        return [str(one.message) for one in said]
+
+    limit = torch._dynamo.config.recompile_limit
+    said = [step(f"tanh(slope={slope})") for slope in range(1, limit + 1)]
+    assert [bool(one) for one in said] == [number == limit - 2 for number in range(1, limit + 1)]
+    [message] = said[limit - 3]
+    for part in (
+        "test_compile.py:",
+        f"for {limit - 2} gradients of sign",
+        f"After {limit} torch.compile leaves",
+    ):
+        assert part in message
+    assert "surrogate.gradient('sign', 'tanh', parameter=variable)" in message
+    with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit):  # what it is told of
+        step("tanh(slope=20)")
+    torch.compiler.reset()
+    assert [step(f"tanh(slope={slope})") for slope in (30, 31, 32)] == [[], [], []]
+
+
+def test_a_variable_and_new_shapes_are_not_told():
+    compiled = torch.compile(lambda x: torch.sign(x) * 7, backend="eager", dynamic=False)
+    slope = surrogate.Variable(1.0)
+    with surrogate.override("torch", {"sign": surrogate.gradient("sign", "tanh", slope=slope)}):
+        for size in range(1, 8):
+            slope.value = float(size)
+            gradient(compiled, torch.ones(size))
+
+
+@pytest.mark.filterwarnings("ignore:.*was compiled for 6 gradients:surrogate.SurrogateWarning")
 def test_more_rules_than_the_recompile_limit():
     compiled = torch.compile(lambda x: torch.sign(x) * 3, backend="eager")
     for alpha in range(1, 13):
