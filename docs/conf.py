@@ -16,6 +16,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
 ]
@@ -43,7 +44,8 @@ html_theme_options = {
 }
 html_show_sourcelink = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "substitution"]
+myst_substitutions = {"version": release}
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -60,7 +62,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re|pathlib)\..*"),
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
-    ("py:.*", r"(surrogate\._\w+\.)?(Callers|Entry|Formula|Layer|Places|Result|Store|T)"),
+    ("py:.*", r"(surrogate\._\w+\.)?(Alive|Callers|Entry|Formula|Layer|Places|Result|Store|T)"),
     ("py:.*", r"AbstractContextManager"),
     ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
     ("py:.*", r"PluginManager.*"),
@@ -70,6 +72,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
+    "within_subsection_order": "gallery_order.by_subject",
     "download_all_examples": False,
     "show_signature": False,
     "plot_gallery": True,

@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> None:
     """Measure, write and draw; ``--draw`` only draws."""
     if "--draw" not in arguments:
         torch.set_num_threads(1)
-        found = {task.name: measure(task) for task in TASKS}
+        found = {task.name: {"op": task.op, "gradients": measure(task)} for task in TASKS}
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     draw_all(json.loads(RESULTS.read_text()), PICTURES)
 
@@ -179,20 +179,7 @@ def digits(seed: int) -> Iterator[torch.Tensor]:
     return map(torch.as_tensor, (x, y, x_test, y_test))
 
 
-# -- pictures and tables -------------------------------------------------------------------------
-
-
-def table(task: Task, found: dict[str, Any]) -> Iterator[str]:
-    """Rows of Markdown, the best gradient first."""
-    yield f"| gradient of `{task.op}` | accuracy | lowest to highest | after 3 epochs |"
-    yield "| --- | --- | --- | --- |"
-    for spec, runs in ranked(found):
-        last = runs["last"]
-        yield (
-            f"| `{spec}` | {100 * np.mean(last):.1f} % | {100 * min(last):.1f} to {100 * max(last):.1f} | "
-            f"{100 * runs['curve'][3]:.1f} % |"
-        )
-    yield ""
+# -- pictures --------------------------------------------------------------------------------------
 
 
 def ranked(found: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -203,7 +190,7 @@ def draw_all(found: dict[str, Any], folder: Path) -> None:
     """A picture for each task, on white and on black."""
     for task in TASKS:
         for theme, colours in {"light": ("#1f2933", "#9aa5b1"), "dark": ("#e4e7eb", "#616e7c")}.items():
-            draw(task, found[task.name], *colours).savefig(
+            draw(task, found[task.name]["gradients"], *colours).savefig(
                 folder / f"which-{task.name}-{theme}.png", dpi=110, transparent=True
             )
 

@@ -10,6 +10,7 @@ DOCS = Path(__file__).parents[1]
 GENERATED = DOCS / "generated"
 EXTRA = GENERATED / "extra"  # copied beside the pages as it is
 RESULTS = DOCS / "_data" / "matrix.json"
+MEASURED = DOCS / "_data" / "gradients.json"
 
 SIGNS = {
     "passed": "✓",
@@ -27,6 +28,8 @@ def write_all(app, config):
     data = json.loads(RESULTS.read_text())
     (GENERATED / "matrix.md").write_text("\n".join(matrix(data)))
     (GENERATED / "unsupported.md").write_text("\n".join(unsupported(data)))
+    for name, task in json.loads(MEASURED.read_text()).items():
+        (GENERATED / f"which-{name}.md").write_text("\n".join(accuracies(task)))
     (EXTRA / "matrix-details.html").write_text(as_html(data))
     catalogue = DOCS / "generate_catalogue.py"
     if catalogue.exists():
@@ -111,6 +114,26 @@ def agreement(pairs):
     yield "float formulas to 2 ulp."
     yield ""
     yield from table(["", "numbers", "equal to the last bit", "largest distance (ulp)", "disagree"], rows)
+
+
+def accuracies(task):
+    """What the gradients of one task came to, the best first."""
+
+    def mean(runs):
+        return sum(runs["last"]) / len(runs["last"])
+
+    yield from table(
+        [f"gradient of `{task['op']}`", "accuracy", "lowest to highest", "after 3 epochs"],
+        [
+            [
+                f"`{spec}`",
+                f"{100 * mean(runs):.1f} %",
+                f"{100 * min(runs['last']):.1f} to {100 * max(runs['last']):.1f}",
+                f"{100 * runs['curve'][3]:.1f} %",
+            ]
+            for spec, runs in sorted(task["gradients"].items(), key=lambda item: -mean(item[1]))
+        ],
+    )
 
 
 def unsupported(data):
