@@ -16,7 +16,7 @@ def span_of(x: Tensor | None) -> Span | None:
     """The span of a float tensor; None for one that is empty, sparse, or has no numbers yet."""
     if x is None or x.numel() == 0 or x.layout != torch.strided or x.is_meta:
         return None
-    x = torch.view_as_real(x.detach()) if x.is_complex() else x.detach()
+    x = torch.view_as_real(x.detach().resolve_conj()) if x.is_complex() else x.detach()
     if not x.is_floating_point():
         return None
     lo, hi = (float(bound) for bound in torch.aminmax(x))

@@ -140,4 +140,4 @@ def _points(generator: torch.Generator) -> Tensor:
 
 
 def _has_gradient(y: Any) -> bool:
-    return isinstance(y, torch.Tensor) and y.requires_grad and y.is_floating_point()
+    return isinstance(y, torch.Tensor) and y.requires_grad and (y.is_floating_point() or y.is_complex())

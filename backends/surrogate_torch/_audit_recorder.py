@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -93,11 +94,13 @@ class Recorder(TorchDispatchMode):
         out = func(*args, **kwargs)
         named = read(func, args, kwargs, flat)
         place, path = user_place(OWN), _module_path(self._modules)
-        outs = []
+        outs, given = [], [*ins]
+        aliases: list[tuple[list[int], list[int]]] = []
         for target in targets:
-            before, after = self.tensors.rewritten(target)
+            (before, after), *others = self.tensors.rewritten(target)
             ins += before
             outs += after
+            aliases += others
         fresh = [x for x in tree_flatten(out)[0] if isinstance(x, torch.Tensor)]
         fresh = [x for x in fresh if not any(x is target for target in targets)]
         outs += [self.tensors.id_of(x, new=True) for x in fresh]
@@ -105,6 +108,8 @@ class Recorder(TorchDispatchMode):
         call.path = path
         call.why = "detach" if named.name == "detach" else "" if torch.is_grad_enabled() else "no_grad"
         self.calls.append(call)
+        for before, after in aliases:
+            self.calls.append(dataclasses.replace(call, ins=[*given, *before], outs=after, live_out=[True] * len(after)))
         if not self._light:
             self.given[id(call)] = func, args, kwargs
         elif all(

@@ -68,11 +68,21 @@ class Values:
         for vid, x in self.held.items():
             self.state.setdefault(vid, (x.requires_grad, x.grad_fn))
 
-    def rewritten(self, target: Tensor) -> tuple[list[int], list[int]]:
-        """Ids before and after a write: of the target first, then of every known tensor of its storage."""
-        family = [x for x in self._family_of(target) if x is not target]
-        before = [self._ids[id(x)] for x in family if id(x) in self._ids]
-        return before, [self.id_of(x, new=True) for x in (target, *family)]
+    def rewritten(self, target: Tensor) -> list[tuple[list[int], list[int]]]:
+        """Ids before and after a write, of every known tensor of the target's storage.
+
+        One pair of lists for each tensor that autograd takes for one, with its views; the target's first. What
+        was detached shares the memory and not the gradient, so that it is another.
+        """
+        groups: dict[int, list[Tensor]] = {_owner(target): [target]}
+        for x in self._family_of(target):
+            if x is not target:
+                groups.setdefault(_owner(x), []).append(x)
+        found = []
+        for members in groups.values():
+            before = [self._ids[id(x)] for x in members if x is not target and id(x) in self._ids]
+            found.append((before, [self.id_of(x, new=True) for x in members]))
+        return found
 
     def forget(self, kept: set[int]) -> None:
         """Let go of all tensors but these and leaves."""
@@ -125,6 +135,11 @@ class Values:
             return self._families.setdefault(x.untyped_storage()._cdata, {})
         except (RuntimeError, NotImplementedError):  # a subclass without storage
             return None
+
+
+def _owner(x: Tensor) -> int:
+    """id() of the tensor that this is a view of, for autograd."""
+    return id(x._base if x._is_view() else x)
 
 
 def _same_storage(x: Tensor, y: Tensor) -> bool:

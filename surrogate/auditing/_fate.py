@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from surrogate.auditing._graph import Graph
 from surrogate.auditing._trace import Call
-from surrogate.auditing._vocabulary import ADDITIVE, DELIBERATE, LINEAR, SHAPE_ONLY
+from surrogate.auditing._vocabulary import ADDITIVE, DELIBERATE, LINEAR, PICKS, SHAPE_ONLY
 
 
 class Fate(IntEnum):
@@ -54,7 +54,8 @@ def fates(graph: Graph, call: Call, dead: list[int], deliberate: bool) -> Fates:
                 continue
             if user.escape:
                 found[Fate.TERM] += 1  # it comes back as a number, and nobody knows where
-            meant_now = meant or user.why in DELIBERATE  # also where a later detach says so
+            # also where a later detach says so, or where it picks among values that were detached
+            meant_now = meant or user.why in DELIBERATE or (user.name in PICKS and _of_detached(graph, user))
             for out in user.outs:
                 if out not in graph.needed:
                     continue
@@ -78,9 +79,31 @@ def _joined(graph: Graph, user: Call, position: int, i: int, starts: list[int], 
         return Fate.COMPANION
     if deliberate and user.name in ADDITIVE:
         return Fate.FACTOR  # a constant, and meant as one
-    if user.name == "where" and position == 0:
+    if user.name == "where" and (position == 0 or _not_taken(user)):
         return Fate.FACTOR
     return Fate.TERM if user.name in ADDITIVE else Fate.FACTOR
+
+
+def _of_detached(graph: Graph, call: Call) -> bool:
+    """Whether the values that a call picks from were meant to carry no gradient."""
+    todo = [i for i in call.ins if i is not None and i in graph.tainted and i not in graph.live]
+    todo, seen = [i for i in todo if graph.trace.values[i].inexact], set[int]()
+    while todo:
+        i = todo.pop()
+        maker = graph.maker.get(i)
+        if maker is None or i in seen:
+            continue
+        seen.add(i)
+        if maker.why in DELIBERATE:
+            return True
+        todo += [j for j in maker.ins if j in graph.tainted and j not in graph.live]  # type: ignore[misc]
+    return False
+
+
+def _not_taken(where: Call) -> bool:
+    """Whether all of the gradient at a choice between two branches went to the live one in this run."""
+    arrived, passed = where.g_out, next((span for span in where.g_in if span is not None), None)
+    return arrived is not None and passed is not None and (arrived.size, arrived.zero) == (passed.size, passed.zero)
 
 
 def _less_detached(graph: Graph, i: int, live: int) -> bool:

@@ -29,7 +29,7 @@ class Graph:
         users: id -> the calls that take it, with the position.
         tainted: what depends on a source by value.
         live: what carries a gradient to a source through no derivative that is zero.
-        needed: what leads to the loss, by way of Python too; everything, if the program failed before it
+        needed: what leads to the loss by value, by way of Python too; everything, if the program failed before it
             had one.
         on_path: the live values that a gradient of the loss arrives at.
         reached: the sources that a gradient of the loss reaches. The numbers of the backward pass win over
@@ -84,7 +84,7 @@ class Graph:
             i = todo.pop()
             if i not in needed:
                 needed.add(i)
-                if i in self.maker:
+                if i in self.maker and self.maker[i].name not in SHAPE_ONLY:
                     todo += [j for j in self.maker[i].ins if j is not None]
         return needed
 

@@ -26,14 +26,18 @@ RANDOM = "the program is random, so nobody can tell whether the values that left
 
 
 def nudged(value: Any) -> Any:
-    """A number, list or array of floats, changed a little; anything else as it is."""
+    """A number, list or array, changed a little: integers by one, booleans and anything else not at all."""
     if isinstance(value, float):
         return value * 1.01 + 0.003
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return type(value)(value + 1)
     if isinstance(value, list):
         return [nudged(one) for one in value]
     if isinstance(value, (np.ndarray, np.floating)) and value.dtype.kind == "f":
         changed = value * 1.01 + 0.003
         return np.asarray(changed, value.dtype) if isinstance(value, np.ndarray) else type(value)(changed)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        return value + value.dtype.type(1)
     return value
 
 
@@ -47,9 +51,16 @@ def came_back(trace: Trace, loss: float, rerun: Rerun | None) -> None:
     """
     depends = tainted(trace)
     places: defaultdict[Place, list[Call]] = defaultdict(list)
+    integers = []
     for call in trace.calls:
         i = call.ins[0] if call.escape and call.ins else None
-        if i is not None and call.reaches is None and i in depends and trace.values[i].inexact:
+        if i is not None and call.reaches is None and i in depends:
+            if trace.values[i].inexact:
+                places[call.place].append(call)
+            elif call.name != "bool":
+                integers.append(call)
+    if integers and _lonely(Graph(trace)):  # an index or a count is no loss where every source has a path
+        for call in integers:
             places[call.place].append(call)
     if not places or rerun is None:
         return
@@ -98,8 +109,7 @@ def untracked(trace: Trace, again: Callable[[frozenset[str], float], Trace]) -> 
         again: records the program once more, with the named sources changed and then times the number.
     """
     graph = Graph(trace)
-    told = {i for call in trace.calls if call.reaches for i in graph.upstream(graph.live_ins(call))}
-    lonely = [i for i in trace.sources if i not in graph.needed | told]
+    lonely = _lonely(graph)
     if not lonely or trace.loss is None or trace.raised is not None:
         return
     if not _same(trace, again(frozenset(), 1.0)):
@@ -113,6 +123,13 @@ def untracked(trace: Trace, again: Callable[[frozenset[str], float], Trace]) -> 
         if not _same(trace, changed):
             _name_the_way_back(trace, graph, lonely, changed)
             return
+
+
+def _lonely(graph: Graph) -> list[int]:
+    """The sources that no recorded path joins to the loss, nor to a value that came back."""
+    calls = (call for call in graph.trace.calls if call.reaches)
+    told = {i for call in calls for i in graph.upstream(graph.live_ins(call))}
+    return [i for i in graph.trace.sources if i not in graph.needed | told]
 
 
 def _name_the_way_back(trace: Trace, graph: Graph, lonely: list[int], changed: Trace) -> None:

@@ -15,7 +15,14 @@ from surrogate.auditing._vocabulary import SHAPE_ONLY, SINGULAR
 EXPLODES = 1e6
 
 #: An infinity is what they were asked to put there.
-_FILLS = frozenset(("masked_fill", "where", "full", "fill", "index_put", "scatter", "constant_pad"))
+_FILLS = frozenset(
+    ("masked_fill", "where", "full", "fill", "index_put", "scatter", "constant_pad", "constant_pad_nd", "pad")
+)
+
+#: They only move what was there: an infinity in their result is of memory that nobody has written yet.
+_MOVES = frozenset(
+    ("copy", "select", "slice", "view", "reshape", "expand", "transpose", "permute", "squeeze", "unsqueeze")
+)
 
 #: What leaves out elements of its operand; in the backward their gradient is zero.
 _MASKS = frozenset(("where", "mul", "masked_fill", "index", "slice", "select", "gather", "masked_select"))
@@ -42,7 +49,7 @@ def _spans(graph: Graph, ids: list[int] | list[int | None]) -> list[Span]:
 
 def _fails_forward(graph: Graph, call: Call) -> bool:
     """Finite in, not finite out, on a live path that the loss needs; not where it was asked to."""
-    if call.name in SHAPE_ONLY or call.name in _FILLS or graph.needed.isdisjoint(call.outs):
+    if call.name in SHAPE_ONLY | _FILLS | _MOVES or graph.needed.isdisjoint(call.outs):
         return False
     failed = any(span.bad for span in _spans(graph, call.outs))
     fed = any(span.bad for span in _spans(graph, call.ins))
