@@ -116,6 +116,7 @@ def run(body: Body, args: Sequence[Any], slots: Sequence[Any]) -> tuple[list[Any
 def _run_op(node: Node, ins: list[Any], slot: dict[str, Any]) -> tuple[list[Any], Any]:
     if _is_opaque(node):
         ins = [lax.stop_gradient(x) if inexact(x) else x for x in ins]
+    ins = [lax.stop_gradient(x) if k in node.closed else x for k, x in enumerate(ins)]  # else by its probe
     ins = [_tap(x, slot[f"in{k}"]) if f"in{k}" in slot else x for k, x in enumerate(ins)]
     outs = bind(node.eqn, ins)
     seen: dict[str, Any] = {"outs": [None if node.rearranges or not inexact(y) else numbers(y) for y in outs]}

@@ -16,6 +16,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from surrogate.auditing import Place
 from surrogate_jax import _audit_places, _hooks
 from surrogate_jax._audit_names import INLINED, REARRANGES, canonical
+from surrogate_jax._formula import formula_p, graft_p
 
 #: Equations that call a jaxpr; what it holds is the user's.
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_lin"})
@@ -55,6 +56,16 @@ class Node:
     def has_custom_rule(self) -> bool:
         """Whether it is a function with a derivative of its own (``custom_jvp``, ``custom_vjp``)."""
         return self.eqn.primitive.name in _CUSTOM
+
+    @property
+    def closed(self) -> frozenset[int]:
+        """The inputs of what an override made by which it refuses a derivative: only their values count."""
+        params, count = self.eqn.params, len(self.eqn.invars)
+        if self.eqn.primitive is graft_p:
+            return frozenset({0})
+        return (
+            frozenset(range(params["call"].count, count)) if self.eqn.primitive is formula_p else frozenset()
+        )
 
     @property
     def is_function_of_jax(self) -> bool:

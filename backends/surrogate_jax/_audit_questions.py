@@ -89,7 +89,9 @@ def _hashable(value: Any) -> Any:
 
 
 def _ask(node: Node) -> Answer:
-    wanted = sorted(node.asked)
+    wanted = sorted(node.asked - node.closed)
+    if not wanted:
+        return Answer(node.closed)
     try:
         arrives = _traced(node, wanted)
     except (NotImplementedError, ValueError, TypeError) as error:  # JAX's words for: no derivative
@@ -103,7 +105,7 @@ def _ask(node: Node) -> Answer:
         open_ = [k for k in wanted if k not in zero]
     if open_:
         zero |= set(open_) - _alive_by_numbers(node, wanted)
-    return Answer(frozenset(zero))
+    return Answer(frozenset(zero) | node.closed)
 
 
 def _pull(node: Node, wanted: Sequence[int], ins: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

@@ -133,9 +133,10 @@ def begun(recorder: Recorder, named: dict[str, Tensor], out: Tensor | None) -> T
     """A trace of what was recorded, without what a backward pass tells."""
     loss = None if out is None else recorder.tensors.used(out)
     recorder.tensors.settle()
-    for call in recorder.calls:
+    calls = recorder.seen()
+    for call in calls:
         call.live_out = [recorder.tensors.state[vid][0] for vid in call.outs]
-    return Trace("torch", recorder.calls, recorder.tensors.known, _ids(recorder, named), loss)
+    return Trace("torch", calls, recorder.tensors.known, _ids(recorder, named), loss)
 
 
 def _ids(recorder: Recorder, named: dict[str, Tensor]) -> dict[int, str]:

@@ -54,6 +54,7 @@ class Recorder(TorchDispatchMode):
         self.paused = 0
         self.forgotten = 0  # how many calls went at the last forget()
         self.tensors = Values(light=light)
+        self._aliases: dict[int, Call] = {}  # calls that tell what a write did to a detached tensor
         self._light = light
         self._nudge = nudge
         self._written = written
@@ -78,6 +79,16 @@ class Recorder(TorchDispatchMode):
         self.tensors.forget(
             {vid for call in self.calls for vid in (*call.ins, *call.outs) if vid is not None}
         )
+
+    def seen(self) -> list[Call]:
+        """The calls; a write to memory that a detached tensor shares only where that one is used later."""
+        used: set[int | None] = set()
+        kept = []
+        for call in reversed(self.calls):
+            if id(call) not in self._aliases or not used.isdisjoint(call.outs):
+                used.update(call.ins)
+                kept.append(call)
+        return kept[::-1]
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -109,7 +120,9 @@ class Recorder(TorchDispatchMode):
         call.why = "detach" if named.name == "detach" else "" if torch.is_grad_enabled() else "no_grad"
         self.calls.append(call)
         for before, after in aliases:
-            self.calls.append(dataclasses.replace(call, ins=[*given, *before], outs=after, live_out=[True] * len(after)))
+            alias = dataclasses.replace(call, ins=[*given, *before], outs=after, live_out=[True] * len(after))
+            self.calls.append(alias)
+            self._aliases[id(alias)] = alias
         if not self._light:
             self.given[id(call)] = func, args, kwargs
         elif all(

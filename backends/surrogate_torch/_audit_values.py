@@ -71,8 +71,8 @@ class Values:
     def rewritten(self, target: Tensor) -> list[tuple[list[int], list[int]]]:
         """Ids before and after a write, of every known tensor of the target's storage.
 
-        One pair of lists for each tensor that autograd takes for one, with its views; the target's first. What
-        was detached shares the memory and not the gradient, so that it is another.
+        One pair of lists for each tensor that autograd takes for one, with its views; the target's first.
+        What was detached shares the memory and not the gradient, so that it is another.
         """
         groups: dict[int, list[Tensor]] = {_owner(target): [target]}
         for x in self._family_of(target):

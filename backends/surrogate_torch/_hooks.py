@@ -60,6 +60,7 @@ HOOKS = (
     Hook("torch._C:_ExcludeDispatchKeyGuard", "let them pass it by"),
     Hook("torch._C:DisableTorchFunctionSubclass", "see such a boolean as the tensor it is"),
     Hook("torch:Tensor._make_subclass", "make one without copying"),
+    Hook("torch:Tensor._base", "what a view is of"),
     Hook("torch:Tensor._is_view", "whether an op may change the tensor in its own memory"),
     Hook("torch:ops.aten.is_non_overlapping_and_dense", "whether a tensor can be walked through as one line"),
     Hook("torch._subclasses:FakeTensor", "a compiler's stand-in for a tensor"),

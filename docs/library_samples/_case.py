@@ -20,7 +20,9 @@ class Case:
     def run(self, *sources: Any) -> Any:
         """Call it, without what makes no loss of its result."""
         given = dict(zip(self.sources, sources, strict=True))
-        positional = [p for p, kind in _kinds(self.function).items() if kind == inspect.Parameter.POSITIONAL_ONLY]
+        positional = [
+            p for p, kind in _kinds(self.function).items() if kind == inspect.Parameter.POSITIONAL_ONLY
+        ]
         every = given | self.constants
         return self.function(*(every.pop(p) for p in positional), **every)
 

@@ -10,7 +10,6 @@ from typing import Any
 import dm_pix
 import jax
 import jax.numpy as jnp
-
 from library_samples._case import Case, chosen, required
 
 BACKEND, FOLDER = "jax", str(Path(dm_pix.__file__).parent)

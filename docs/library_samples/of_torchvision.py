@@ -19,9 +19,8 @@ for _name in ("nms", "qnms"):
         _declared.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 import torchvision  # noqa: E402
-from torchvision.transforms.v2 import functional  # noqa: E402
-
 from library_samples._case import Case, chosen, required  # noqa: E402
+from torchvision.transforms.v2 import functional  # noqa: E402
 
 BACKEND, FOLDER = "torch", str(Path(torchvision.__file__).parent)
 VERSION = torchvision.__version__
@@ -61,7 +60,9 @@ USUAL: dict[str, Any] = {
 OWN: dict[str, dict[str, Any]] = {"grayscale_to_rgb_image": {"image": IMAGE[:1]}}
 LEFT_OUT = {
     "jpeg_image": "takes bytes only",
-    **dict.fromkeys(("get_size_image", "get_num_channels_image", "get_dimensions_image"), "takes the shape only"),
+    **dict.fromkeys(
+        ("get_size_image", "get_num_channels_image", "get_dimensions_image"), "takes the shape only"
+    ),
 }
 
 
@@ -69,7 +70,10 @@ def cases() -> Iterator[Case | tuple[str, str]]:
     """Every image kernel."""
     for name in dir(functional):
         function = getattr(functional, name)
-        if not (name.endswith("_image") and inspect.isfunction(function)) or name in ("to_pil_image", "to_image"):
+        if not (name.endswith("_image") and inspect.isfunction(function)) or name in (
+            "to_pil_image",
+            "to_image",
+        ):
             continue
         if name in LEFT_OUT:
             yield name, LEFT_OUT[name]

@@ -117,5 +117,5 @@ def _tried(finding: Finding, after: Report) -> Finding:
     if not finding.at_least("warning"):
         return finding
     op, spec = finding.rule or ("", "")
-    words = f"{op}={spec} was tried and alone does not help: another op cuts too"
+    words = f"{op}={spec} was tried and alone does not help"
     return dataclasses.replace(finding, rule=None, suggestion=words)

@@ -96,14 +96,18 @@ def _of_detached(graph: Graph, call: Call) -> bool:
         seen.add(i)
         if maker.why in DELIBERATE:
             return True
-        todo += [j for j in maker.ins if j in graph.tainted and j not in graph.live]  # type: ignore[misc]
+        todo += [j for j in maker.ins if j in graph.tainted and j not in graph.live]
     return False
 
 
 def _not_taken(where: Call) -> bool:
     """Whether all of the gradient at a choice between two branches went to the live one in this run."""
     arrived, passed = where.g_out, next((span for span in where.g_in if span is not None), None)
-    return arrived is not None and passed is not None and (arrived.size, arrived.zero) == (passed.size, passed.zero)
+    return (
+        arrived is not None
+        and passed is not None
+        and (arrived.size, arrived.zero) == (passed.size, passed.zero)
+    )
 
 
 def _less_detached(graph: Graph, i: int, live: int) -> bool:

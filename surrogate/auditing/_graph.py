@@ -29,8 +29,8 @@ class Graph:
         users: id -> the calls that take it, with the position.
         tainted: what depends on a source by value.
         live: what carries a gradient to a source through no derivative that is zero.
-        needed: what leads to the loss by value, by way of Python too; everything, if the program failed before it
-            had one.
+        needed: what leads to the loss by value, by way of Python too; everything, if the program failed
+            before it had one.
         on_path: the live values that a gradient of the loss arrives at.
         reached: the sources that a gradient of the loss reaches. The numbers of the backward pass win over
             the structure: they say so of ``against`` and deny it of ``missing``.

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from surrogate.auditing._graph import Graph
 from surrogate.auditing._trace import Call
-from surrogate.auditing._vocabulary import COMPARE
 
 #: Canonical names whose op has another name in the catalogue.
 CATALOGUE = {
@@ -50,6 +49,7 @@ _LOST = {
     "while": "a loop of fixed length (scan, fori_loop with static bounds), or a custom gradient",
 }
 
+_ORDERINGS = frozenset(("gt", "ge", "lt", "le"))
 _COMPARISON = "a heaviside of the difference under an override: the same values and a gradient"
 
 _STABLE = {
@@ -83,7 +83,7 @@ def rule_for(name: str, defaults: Mapping[str, str]) -> tuple[str, str] | None:
 def hint_for(call: Call) -> str:
     """What to do about a lost gradient, in words."""
     words = _LOST.get(call.why) or _LOST.get(call.name, "")
-    return words or (_COMPARISON if call.name in COMPARE else "")
+    return words or (_COMPARISON if call.name in _ORDERINGS else "")
 
 
 def stable_form(call: Call, graph: Graph) -> str:

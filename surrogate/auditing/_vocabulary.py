@@ -52,7 +52,9 @@ HEAVY = _words("""
 COMPARE = _words("gt ge lt le eq ne logical_not logical_and logical_or isfinite isnan isinf")
 
 #: An index or a predicate picks elements of another operand.
-PICKS = _words("where gather index index_select take take_along_axis embedding gather_nd masked_select select_n")
+PICKS = _words(
+    "where gather index index_select take take_along_axis embedding gather_nd masked_select select_n"
+)
 
 #: Losing the gradient is what these are for.
 DELIBERATE = _words("detach stop_gradient no_grad")

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax_audit
 import numpy as np
 import pytest
+from jax import lax
 from jax_audit import FAULTY, SOUND
 from jax_audit_later import CLEAN, PLANTED
 
@@ -157,6 +158,27 @@ def test_suggestion_mends_it():
     report = surrogate.audit("jax", jax_audit.in_scan, W)
     assert report.suggest() == {"round": "identity"}
     assert report.verify().ok()
+
+
+@pytest.mark.parametrize(
+    ("program", "op"),
+    [
+        (lambda w: jnp.sum(jnp.where(w > 0.1, 5.0, 3.0)), "greater"),
+        (lambda w: jnp.sum(jnp.where(lax.lt(w, 0.3), 1.0, 3.0)), "less"),
+        (lambda w: jnp.arange(12.0)[jnp.argmax(w)] ** 2, "argmax"),
+        (lambda w: jnp.sum(w.astype(jnp.int32).astype(jnp.float32) ** 2), "astype"),
+    ],
+    ids=["greater", "less", "argmax", "astype"],
+)
+def test_a_discrete_op_of_the_catalogue_is_suggested_and_was_tried(program, op):
+    report = surrogate.audit("jax", program, W)
+    assert report.suggest().keys() == {op}
+    assert report.notes == ()
+    after = report.verify()
+    assert after.unreached == {}
+    with surrogate.override("jax", report.suggest()):
+        gradient = jax.grad(program)(W)
+    assert after.gradients["arg0"] == pytest.approx(float(jnp.linalg.norm(gradient)), rel=1e-6)
 
 
 def test_a_captured_op_is_one_op_at_the_users_line():

@@ -211,9 +211,15 @@ def in_a_loop(w):
     return total
 
 
+def as_a_bound(w):
+    n = int(w.abs().sum().long())  #! cut:cast
+    return torch.arange(40.0)[:n].sum()
+
+
 WAYS = (
     *(compared, argmax, to_integer, to_bool, bucketize, topk, sort, detached, by_data, under_no_grad),
     *(by_item, by_float, by_list, by_numpy, by_torch_tensor, a_leaf_by_hand, a_leaf_by_hand_set, in_a_loop),
+    as_a_bound,
 )
 
 
@@ -332,10 +338,48 @@ def hard_gumbel(w):
     return (F.gumbel_softmax(w, hard=True) * torch.arange(4.0)).sum()
 
 
+def written_element_by_element(w):
+    m = torch.zeros(2, 2)
+    m[0, 0] = w[0, 0].cos()
+    m[1, 1] = w.sum()
+    m[0, 1] = 1.0
+    out = torch.empty(2, 3)  # of whatever was in the memory
+    out[0] = m.sum()
+    out[1] = (m * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum()
+    return out.pow(2).sum()
+
+
+def guarded_denominator(w):
+    safe = torch.where(w < 0, torch.full_like(w, -1e-3), torch.full_like(w, 1e-3))
+    return (1 / torch.where(w.abs() < 1e-3, safe, w)).pow(2).sum()
+
+
+def by_a_spectrum(w):
+    return (torch.fft.rfft(w) * torch.fft.rfft(w.flip(1)).conj()).abs().pow(2).sum()
+
+
+def padded_for_a_maximum(w):
+    return F.max_pool2d(F.pad(w[None], (1, 1, 1, 1), value=float("-inf")), 2).pow(2).sum()
+
+
+def picked_among_detached(w):
+    with torch.no_grad():
+        roots = w.sort(1).values
+    index = (w + roots).argmax(1, keepdim=True)
+    return (w + roots.gather(1, index)).pow(2).sum()
+
+
+def a_count_is_printed(w):
+    assert isinstance(f"{int((w > 0).sum())}", str)
+    return w.pow(2).sum()
+
+
 SOUND = (
     *(straight_through, straight_through_forwards, fractional_part, minimum_image, interpolation),
     *(leaky_by_where, padding_mask, causal_mask, ignored_labels, softmax_by_hand, accuracy_is_logged),
     *(branch_in_python, gradient_penalty, dropped_out, hard_gumbel),
+    *(written_element_by_element, guarded_denominator, by_a_spectrum, padded_for_a_maximum),
+    *(picked_among_detached, a_count_is_printed),
 )
 
 

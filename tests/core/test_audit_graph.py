@@ -76,10 +76,13 @@ def test_nobody_can_tell_what_came_back_where_the_program_is_random():
     assert "random" in t.notes[0]
 
 
-def test_only_floats_are_nudged():
+def test_floats_are_nudged_by_a_little_and_integers_by_one():
     assert nudged(2.0) == 2.0 * 1.01 + 0.003
-    assert nudged(2) == 2
-    assert nudged([1.0, 2]) == [1.0 * 1.01 + 0.003, 2]
+    assert nudged(2) == 3
+    assert nudged(np.int8(2)) == np.int8(3)
+    assert nudged(True) is True
+    assert nudged([1.0, 2]) == [1.0 * 1.01 + 0.003, 3]
+    assert nudged(np.array([1, 2])).tolist() == [2, 3]
     changed = nudged(np.array([1.0], np.float32))
     assert changed.dtype == np.float32
     assert changed[0] == np.float32(1.013)
