@@ -134,8 +134,8 @@ it in the others, and what an override gives back. The functions are not changed
 one on a small sample (random, in the range that the function documents) and tried what it suggested. A number
 behind an override is the norm of the gradient that arrives under it; before it was zero or there was none.
 
-*no gradient*: an argument gets none. *a term*: every argument gets one, but part of the result has none, as the
-edges of `canny`. Written by `docs/library_tables.py`; a test compares page and data.
+*no gradient*: an argument gets none. *a term*: every argument gets one, but part of the result has none, as
+the edges of `canny`. Written by `docs/library_tables.py`; a test compares page and data.
 """
 
 _INTRODUCTIONS = {
