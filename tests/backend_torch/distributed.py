@@ -2,10 +2,13 @@
 
 import sys
 import warnings
+from contextlib import nullcontext
 
+import surrogate_torch
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import surrogate
 
@@ -68,6 +71,34 @@ def fsdp(rank):
     return train(model, rank, surrogate.override("torch", RULES))
 
 
+class Checkpointed(Model):
+    def forward(self, x):
+        return checkpoint(super().forward, x, use_reentrant=False)
+
+
+def attached_ddp(rank):
+    model = Checkpointed()
+    surrogate_torch.attach(model, RULES)
+    return train(nn.parallel.DistributedDataParallel(model), rank, nullcontext())
+
+
+def attached_compiled_ddp(rank):
+    model = nn.parallel.DistributedDataParallel(Model())
+    surrogate_torch.attach(model, {"module": RULES})
+    return train(torch.compile(model, backend="aot_eager"), rank, nullcontext())
+
+
+def attached_fsdp(rank):
+    from torch.distributed.fsdp import fully_shard
+
+    model = nn.Sequential(Model())
+    surrogate_torch.attach(model, {"0": {**RULES, "sign": "zero"}})
+    fully_shard(model[0])
+    fully_shard(model)
+    surrogate_torch.attach(model, {"0": {"sign": RULES["sign"]}})  # after it was sharded, over the other
+    return {name.removeprefix("0."): gradient for name, gradient in train(model, rank, nullcontext()).items()}
+
+
 def dtensor(rank):
     """sign, //, clamp and sign_ of tensors in every placement, with the placement kept."""
     from torch.distributed.device_mesh import init_device_mesh
@@ -99,7 +130,7 @@ def main() -> None:
     rank, store = int(sys.argv[1]), sys.argv[2]
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     expected = single()
-    for story in (ddp, compiled_ddp, fsdp, dtensor):
+    for story in (ddp, compiled_ddp, fsdp, attached_ddp, attached_compiled_ddp, attached_fsdp, dtensor):
         found = story(rank)
         for name, gradient in (found or {}).items():
             torch.testing.assert_close(gradient, expected[name.removeprefix("_orig_mod.module.")])

@@ -99,3 +99,35 @@ def test_what_is_wrong_is_refused_and_nothing_is_attached(rules, error, message)
     with pytest.raises(error, match=message):
         surrogate_torch.attach(net, rules)
     assert slopes(net) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "parts"])
+def test_one_compiled_model_under_any_rules_in_any_order(whole):
+    torch.compiler.reset()
+    net = Net()
+    run = torch.compile(net, fullgraph=True, backend="aot_eager") if whole else net
+    if not whole:  # three modules of one class: they share their code, and what was compiled of it
+        for module in (net.a, net.b, net.enc[1]):
+            module.compile(fullgraph=True, backend="aot_eager")
+    wanted = {
+        (None, None): [0.0, 0.0],
+        ("identity", None): [1.0, 1.0],
+        ("hardtanh", "identity"): [11.0, 10.0],
+        ("identity", "hardtanh"): [11.0, 1.0],
+    }
+    for pair in [*wanted, *reversed(wanted)]:
+        rules = {name: {"sign": spec} for name, spec in zip("ab", pair, strict=True) if spec}
+        handle = surrogate_torch.attach(net, rules) if rules else None
+        assert slopes(run) == wanted[pair], pair
+        if handle is not None:
+            handle.undo()
+
+
+def test_compiled_a_checkpoint_of_an_attached_module_is_one_graph(net):
+    torch.compiler.reset()
+    torch._dynamo.utils.counters.clear()
+    run = torch.compile(
+        lambda x: checkpoint(net, x, use_reentrant=False), fullgraph=True, backend="aot_eager"
+    )
+    assert slopes(run) == [101.0, 1.0]
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

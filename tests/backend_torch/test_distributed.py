@@ -20,4 +20,5 @@ def test_two_processes_give_the_gradient_of_one(tmp_path):
     outcomes = [process.communicate(timeout=240) for process in processes]
     for process, (out, err) in zip(processes, outcomes, strict=True):
         assert process.returncode == 0, err
-        assert out.split() == ["ddp", "compiled_ddp", "fsdp", "dtensor"]
+        attached = ["attached_ddp", "attached_compiled_ddp", "attached_fsdp"]
+        assert out.split() == ["ddp", "compiled_ddp", "fsdp", *attached, "dtensor"]
