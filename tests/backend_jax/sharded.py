@@ -12,7 +12,9 @@ import surrogate
 
 X = np.linspace(-2, 2.25, 32, dtype=np.float32).reshape(8, 4)
 ROW = np.ones(4, np.float32)
-SPECS = (P("i", "j"), P("i"), P(None, "j"))
+#: How the operand is placed, and the number or array it is broadcast against.
+NUMBER, ARRAY = np.float32(0.5), np.full_like(X, 0.5)
+PLACED = ((P("i", "j"), NUMBER), (P("i", "j"), ARRAY), (P("i"), ARRAY), (P(None, "j"), NUMBER))
 
 #: op -> gradient, and a call with an operand that is broadcast. One of each kind: window, constant, formula.
 CALLS = {
@@ -60,17 +62,18 @@ def checked(mode, mesh):
     for name, (gradient, f) in CALLS.items():
         op = name.split()[0]
         forward = op != "relu"  # the guided rule has none
-        for spec in SPECS:
+        with surrogate.override("jax", {op: gradient}):
+            alone = {id(y): list(mode(f, X, y, forward)) for y in (NUMBER, ARRAY)}
+        for spec, other in PLACED:
             x = jax.device_put(X, NamedSharding(mesh, spec))
-            for y in (jnp.float32(0.5), jnp.full_like(x, 0.5)):
-                native = types_natively(mode, f, x, y, forward)
-                with surrogate.override("jax", {op: gradient}):
-                    found = list(mode(f, x, y, forward))
-                    alone = list(mode(f, X, np.asarray(y), forward))
-                types = [jax.tree.map(jax.typeof, v) for v in found]
-                assert native in (types, None), (name, spec, y.shape)
-                for got, expected in zip(jax.tree.leaves(found), jax.tree.leaves(alone), strict=True):
-                    np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-6, err_msg=f"{name} {spec}")
+            y = jnp.full_like(x, 0.5) if other.shape else jnp.asarray(other)
+            native = types_natively(mode, f, x, y, forward)
+            with surrogate.override("jax", {op: gradient}):
+                found = list(mode(f, x, y, forward))
+            types = [jax.tree.map(jax.typeof, v) for v in found]
+            assert native in (types, None), (name, spec, y.shape)
+            for got, expected in zip(jax.tree.leaves(found), jax.tree.leaves(alone[id(other)]), strict=True):
+                np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-6, err_msg=f"{name} {spec}")
 
 
 def types_natively(mode, *args):
