@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 
 from surrogate import Kind, Rule
-from surrogate_torch import _forward, _namespace as xp, _parameter, _select
+from surrogate_torch import _forward, _namespace as xp, _parameter, _program, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
 from surrogate_torch._modes import in_forward, in_grad
@@ -224,6 +224,8 @@ def vjp_best(rule: Rule, saved: Sequence[Any], g: Any, needs: tuple[bool, ...]) 
         return at_entries(lambda values, g: rule.vjp(xp, values, g, needs), saved, g)
     if rule.kept(needs) is Kind.CONSTANT or rule.selects(needs) or not rule.elementwise:
         found = rule.vjp(xp, saved, g, needs)
+    elif (programmed := _program.vjp(rule, saved, g, needs)) is not None:
+        return programmed
     else:
         found = by_blocks(lambda part: rule.vjp(xp, part[:-1], part[-1], needs), [*saved, g])
     return [_select.owned(c, g) for c in found]
