@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def as_html(override: Override) -> str:
     where = f", {layer.places}" if layer.places else ""
     return (
         f"<p><b>{escape(type(override).__name__)}</b> of {escape(override.backend)}{escape(where)}, "
-        f"put at <code>{escape(layer.where)}</code></p>"
+        f"put at <code title='{escape(layer.where)}'>{escape(Path(layer.where).name)}</code></p>"
         f"<table><thead><tr><th>op</th><th>gradient</th><th>captured</th></tr></thead>"
         f"<tbody>{rows}</tbody></table>{override.captures._repr_html_() if layer.trace else ''}"
     )

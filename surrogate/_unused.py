@@ -6,6 +6,7 @@ import warnings
 
 from surrogate._backend import Backend
 from surrogate._errors import NothingCapturedWarning, SurrogateWarning, UnmetPlaceWarning
+from surrogate._near_misses import near_misses
 from surrogate._places import is_part_of
 from surrogate._state import Layer
 
@@ -26,11 +27,11 @@ def complaint(backend: Backend, layer: Layer, before: int) -> tuple[str, type[Wa
     if cached and any((op, gradient.digest) in backend.store.seen for op, gradient in rules.items()):
         return None  # a compiled function that already carries these gradients runs without us
     names = ", ".join(sorted(layer.hits))
-    text = f"the override of {names} for {backend.name!r} captured nothing: {_why(layer, names)}"
-    return text, NothingCapturedWarning
+    why = _why(layer, names, backend.framework)
+    return f"the override of {names} for {backend.name!r} captured nothing: {why}", NothingCapturedWarning
 
 
-def _why(layer: Layer, names: str) -> str:
+def _why(layer: Layer, names: str, framework: str) -> str:
     for op, (over, hits) in sorted(layer.shadowed.items()):
         gradient = over.rules[op]
         if gradient is None:
@@ -44,7 +45,7 @@ def _why(layer: Layer, names: str) -> str:
         return f"{ran} ran, which is not {layer.places}."
     return (
         f"no {names} ran while a gradient was recorded. Check the op names (surrogate.ops()), and that "
-        "forward runs inside."
+        f"forward runs inside.{near_misses(layer.hits, framework)}"
     )
 
 

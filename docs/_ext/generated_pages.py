@@ -79,7 +79,12 @@ def matrix(data):
         ]
         yield f"## {name} {backends[name]['version']}"
         yield ""
+        yield ":::{table}"
+        yield ":class: modes"
+        yield ""
         yield from table(["op", *(mode.replace("_", " ") for mode in modes)], rows)
+        yield ":::"
+        yield ""
     yield from agreement(data["agreement"])
 
 

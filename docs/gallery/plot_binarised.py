@@ -2,8 +2,9 @@
 A binarised network, from "nothing learns" to a trained model
 =============================================================
 
-Weights and activations of 1 and -1, in plain PyTorch, on scikit-learn's handwritten digits. The model never
-mentions surrogate gradients. We train it natively, ask why nothing happens, and train it again.
+Weights and activations of 1 and -1, in plain PyTorch, on scikit-learn's
+handwritten digits. The model never mentions surrogate gradients. We train it
+natively, ask why nothing happens, and train it again.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,9 @@ import surrogate
 
 torch.set_num_threads(1)
 images, labels = load_digits(return_X_y=True)
-split = train_test_split((images / 8 - 1).astype("float32"), labels, test_size=0.25, random_state=0)
+split = train_test_split(
+    (images / 8 - 1).astype("float32"), labels, test_size=0.25, random_state=0
+)
 x, x_test, y, y_test = map(torch.as_tensor, split)
 
 # %%
@@ -39,9 +42,14 @@ class Sign(nn.Module):
 def make_model():
     torch.manual_seed(0)
     return nn.Sequential(
-        BinaryLinear(64, 128), nn.BatchNorm1d(128), Sign(), BinaryLinear(128, 64), nn.BatchNorm1d(64), Sign(),
+        BinaryLinear(64, 128),
+        nn.BatchNorm1d(128),
+        Sign(),
+        BinaryLinear(128, 64),
+        nn.BatchNorm1d(64),
+        Sign(),
         BinaryLinear(64, 10),
-    )  # fmt: skip
+    )
 
 
 def train(model, epochs=12):
@@ -74,10 +82,16 @@ native = train(make_model())
 print(f"{native[-1]:.1f} % after {len(native)} epochs")
 
 # %%
-# Why? The audit runs the program once, unmodified, and names the lines that let no gradient through.
+# Why? The audit runs the program once, unmodified, and names the lines that let
+# no gradient through.
 
 model = make_model()
-report = surrogate.audit("torch", model, x[:64], loss=lambda out: nn.functional.cross_entropy(out, y[:64]))
+report = surrogate.audit(
+    "torch",
+    model,
+    x[:64],
+    loss=lambda out: nn.functional.cross_entropy(out, y[:64]),
+)
 report
 
 # %%
@@ -88,17 +102,21 @@ report.suggest()
 # %%
 # With a surrogate
 # ----------------
-# The audit's suggestion reaches every weight. For signs the usual choice is a window: weights that went
-# beyond 1 stop moving. Around the training, one line:
+# The audit's suggestion reaches every weight. For signs the usual choice is a
+# window: weights that went beyond 1 stop moving. Around the training, one line:
 
 model = make_model()
 with surrogate.override("torch", {"sign": "hardtanh"}) as rules:
     learned = train(model)
-print(f"{learned[-1]:.1f} % after {len(learned)} epochs; {rules.hits['sign']} signs got a gradient")
+print(
+    f"{learned[-1]:.1f} % after {len(learned)} epochs, {rules.hits['sign']} signs"
+)
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=(3, 2))
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=(3, 2)
+)
 left.plot(range(1, 13), native, color="0.55", label="native")
 left.plot(range(1, 13), learned, color="#d1495b", label="sign: hardtanh(width=1)")
 left.set(xlabel="epoch", ylabel="test accuracy (%)", ylim=(0, 100))
@@ -108,7 +126,7 @@ right.set(xlabel="weight behind the sign, first layer", yticks=[])
 plt.show()
 
 # %%
-# The trained model needs nothing of this library: its forward is what it always was, and so is its
-# ``state_dict``.
+# The trained model needs nothing of this library: its forward is what it always
+# was, and so is its ``state_dict``.
 
 print(f"{accuracy(model):.1f} % outside of the override")

@@ -2,9 +2,10 @@
 Guided backprop on a model that was not written here
 ====================================================
 
-Which pixels speak for a class? Guided backprop lets through only what is positive, at every ``relu``.
-PyTorch's own ``nn.TransformerEncoder`` calls ``relu`` as a function, deep inside its layers, where no hook
-on modules sees it. A rule for ``relu`` does.
+Which pixels speak for a class? Guided backprop lets through only what is
+positive, at every ``relu``. PyTorch's own ``nn.TransformerEncoder`` calls
+``relu`` as a function, deep inside its layers, where no hook on modules sees it.
+A rule for ``relu`` does.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,9 @@ import surrogate
 
 torch.set_num_threads(1)
 images, labels = load_digits(return_X_y=True)
-x = torch.as_tensor((images / 16).astype("float32")).reshape(-1, 8, 8)  # a digit is a sentence of eight rows
+x = torch.as_tensor((images / 16).astype("float32")).reshape(
+    -1, 8, 8
+)  # a digit is a sentence of eight rows
 y = torch.as_tensor(labels)
 
 # %%
@@ -25,7 +28,9 @@ y = torch.as_tensor(labels)
 # Nothing but layers of PyTorch, trained as usual.
 
 torch.manual_seed(0)
-layer = nn.TransformerEncoderLayer(32, nhead=2, dim_feedforward=64, dropout=0.0, batch_first=True)
+layer = nn.TransformerEncoderLayer(
+    32, nhead=2, dim_feedforward=64, dropout=0.0, batch_first=True
+)
 model = nn.Sequential(
     nn.Linear(8, 32),
     nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
@@ -41,7 +46,11 @@ for _ in range(6):
 model.eval()
 print(f"{100 * (model(x[1500:]).argmax(1) == y[1500:]).float().mean():.1f} % right")
 print(
-    [type(module).__name__ for module in model.modules() if "ReLU" in type(module).__name__]
+    [
+        type(module).__name__
+        for module in model.modules()
+        if "ReLU" in type(module).__name__
+    ]
 )  # no module to hook
 
 # %%
@@ -65,7 +74,8 @@ maps = {
 maps["guided"], override = saliency(digits, {"relu": "guided"})
 
 # %%
-# Where it acted: twice, in a file of PyTorch, reached through modules that we did not write.
+# Where it acted: twice, in a file of PyTorch, reached through modules that we did
+# not write.
 
 override
 
@@ -76,7 +86,9 @@ for column, digit in enumerate(digits):
     axes[0, column].imshow(digit, cmap="gray_r")
     for row, (name, found) in enumerate(maps.items(), start=1):
         limit = found[column].abs().max()
-        axes[row, column].imshow(found[column], cmap="RdBu_r", vmin=-limit, vmax=limit)
+        axes[row, column].imshow(
+            found[column], cmap="RdBu_r", vmin=-limit, vmax=limit
+        )
         axes[row, 0].set_ylabel(name)
 axes[0, 0].set_ylabel("digit")
 for one in axes.flat:
@@ -84,6 +96,7 @@ for one in axes.flat:
 plt.show()
 
 # %%
-# The model is untouched: outside of the block its gradients are the native ones again.
+# The model is untouched: outside of the block its gradients are the native ones
+# again.
 
 print(torch.equal(saliency(digits, {"relu": "native"})[0], maps["native"]))

@@ -2,8 +2,8 @@
 A network of signs learns
 =========================
 
-Two layers of weights that are 1 or -1, written in plain autograd. Natively nothing comes through ``sign``;
-under an override the same functions learn.
+Two layers of weights that are 1 or -1, written in plain autograd. Natively
+nothing comes through ``sign``; under an override the same functions learn.
 """
 
 import warnings
@@ -14,11 +14,15 @@ from autograd import grad
 
 import surrogate
 
-warnings.filterwarnings("ignore", "Output seems independent")  # what autograd says of the native network
+warnings.filterwarnings(
+    "ignore", "Output seems independent"
+)  # what autograd says of the native network
 
 random = np.random.RandomState(0)
 x = random.randn(200, 2)
-y = np.sign(x[:, 0] * x[:, 1])  # like or unlike signs: no straight line tells them apart
+y = np.sign(
+    x[:, 0] * x[:, 1]
+)  # like or unlike signs: no straight line tells them apart
 
 
 def output(weights, x):
@@ -36,7 +40,9 @@ def train(steps=150):
     losses = []
     for _ in range(steps):
         losses.append(loss(weights))
-        weights = [w - 0.2 * g for w, g in zip(weights, grad(loss)(weights), strict=True)]
+        weights = [
+            w - 0.2 * g for w, g in zip(weights, grad(loss)(weights), strict=True)
+        ]
     return losses
 
 

@@ -2,9 +2,9 @@
 Quantisation-aware training with learned steps
 ==============================================
 
-A network is trained in floats, rounded to 2 bits, and trained on with the rounding in place. The steps of
-the grids are parameters and learn too (LSQ, arXiv 1902.08153). All of it is plain PyTorch: ``round`` and
-``clip``.
+A network is trained in floats, rounded to 2 bits, and trained on with the
+rounding in place. The steps of the grids are parameters and learn too (LSQ, arXiv
+1902.08153). All of it is plain PyTorch: ``round`` and ``clip``.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,9 @@ import surrogate
 
 torch.set_num_threads(1)
 images, labels = load_digits(return_X_y=True)
-split = train_test_split((images / 8 - 1).astype("float32"), labels, test_size=0.25, random_state=0)
+split = train_test_split(
+    (images / 8 - 1).astype("float32"), labels, test_size=0.25, random_state=0
+)
 x, x_test, y, y_test = map(torch.as_tensor, split)
 
 # %%
@@ -26,7 +28,7 @@ x, x_test, y, y_test = map(torch.as_tensor, split)
 
 
 class Quantiser(nn.Module):
-    """A grid of whole multiples of a learned step, from ``lo`` to ``hi`` of them. Off, it does nothing."""
+    """Whole multiples of a learned step, from ``lo`` to ``hi``, once it is on."""
 
     def __init__(self, lo, hi):
         super().__init__()
@@ -47,12 +49,16 @@ class Quantiser(nn.Module):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.linears = nn.ModuleList([nn.Linear(64, 32), nn.Linear(32, 32), nn.Linear(32, 10)])
+        self.linears = nn.ModuleList(
+            [nn.Linear(64, 32), nn.Linear(32, 32), nn.Linear(32, 10)]
+        )
         self.weights = nn.ModuleList(Quantiser(-2, 1) for _ in self.linears)
         self.activations = nn.ModuleList(Quantiser(0, 3) for _ in range(2))
 
     def forward(self, x):
-        for number, (linear, grid) in enumerate(zip(self.linears, self.weights, strict=True)):
+        for number, (linear, grid) in enumerate(
+            zip(self.linears, self.weights, strict=True)
+        ):
             x = nn.functional.linear(x, grid(linear.weight), linear.bias)
             if number < 2:
                 x = self.activations[number](torch.relu(x))
@@ -60,7 +66,9 @@ class Net(nn.Module):
 
     def quantise(self, x):
         """Switch all grids on; ``x`` is data to look at."""
-        for number, (linear, grid) in enumerate(zip(self.linears, self.weights, strict=True)):
+        for number, (linear, grid) in enumerate(
+            zip(self.linears, self.weights, strict=True)
+        ):
             grid.start(linear.weight)
             x = nn.functional.linear(x, grid(linear.weight), linear.bias)
             if number < 2:
@@ -78,7 +86,9 @@ def train(model, epochs, rate):
             nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
             optimiser.step()
         accuracies.append(accuracy(model))
-        steps.append([grid.step.item() for grid in (*model.weights, *model.activations)])
+        steps.append(
+            [grid.step.item() for grid in (*model.weights, *model.activations)]
+        )
     return accuracies, steps
 
 
@@ -101,8 +111,9 @@ print(f"floats {floats[-1]:.1f} %, rounded to 2 bits {rounded:.1f} %")
 # %%
 # Trained on under the rounding
 # -----------------------------
-# Natively ``round`` has a gradient of 0, so only biases learn. ``identity`` for ``round`` and ``open`` for
-# ``clip`` give weights, activations and steps the gradients of the paper.
+# Natively ``round`` has a gradient of 0: only biases learn, and steps by the factor
+# outside of the rounding. ``identity`` for ``round`` and ``open`` for ``clip`` give
+# weights, activations and steps the gradients of the paper.
 
 state = {name: value.clone() for name, value in model.state_dict().items()}
 native, _ = train(model, 15, 0.003)
@@ -124,20 +135,32 @@ figure, (left, middle, right) = plt.subplots(
 )
 left.axhline(floats[-1], color="0.55", linestyle=":", label="in floats")
 left.plot([rounded, *native], color="0.55", label="2 bits, native gradients")
-left.plot([rounded, *learned], color="#d1495b", label="2 bits, round: identity, clip: open")
-left.set(xlabel="epoch", ylabel="test accuracy (%)", ylim=(min(rounded, *native) - 3, 100))
+left.plot(
+    [rounded, *learned],
+    color="#d1495b",
+    label="2 bits, round: identity, clip: open",
+)
+left.set(
+    xlabel="epoch",
+    ylabel="test accuracy (%)",
+    ylim=(min(rounded, *native) - 3, 100),
+)
 left.legend()
 for number, values in enumerate(zip(*steps, strict=True)):
     kind = "weights" if number < 3 else "activations"
     middle.plot(
-        values, color="#3a86ff" if number < 3 else "#b07d2b", label=kind if number in (0, 3) else None
+        values,
+        color="#3a86ff" if number < 3 else "#b07d2b",
+        label=kind if number in (0, 3) else None,
     )
 middle.set(xlabel="epoch", ylabel="learned step", ylim=(0, None))
 middle.legend()
 weight, grid = model.linears[0].weight.detach().ravel(), model.weights[0]
 right.hist(weight / grid.step.item(), bins=60, range=(-3, 2), color="0.7")
 with torch.no_grad():
-    levels, counts = torch.unique(torch.round(grid(weight) / grid.step), return_counts=True)
+    levels, counts = torch.unique(
+        torch.round(grid(weight) / grid.step), return_counts=True
+    )
 right.vlines(levels, 0, right.get_ylim()[1], color="#d1495b")
 right.set(xlabel="weights of layer 1, in steps", yticks=[])
 plt.show()

@@ -2,7 +2,8 @@
 Surrogates of sign
 ==================
 
-All gradients of ``sign`` over the op itself, as ``surrogate plot sign`` draws them.
+All gradients of ``sign`` over the op itself, as ``surrogate plot sign`` draws
+them.
 """
 
 import matplotlib.pyplot as plt

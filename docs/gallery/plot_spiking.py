@@ -2,8 +2,9 @@
 A spiking network
 =================
 
-Leaky integrate-and-fire neurons as most people write them: a membrane that leaks, a comparison, a cast, a
-reset. The comparison has no gradient in any framework; a rule for ``compare`` gives it one.
+Leaky integrate-and-fire neurons as most people write them: a membrane that leaks,
+a comparison, a cast, a reset. The comparison has no gradient in any framework; a
+rule for ``compare`` gives it one.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,9 @@ import surrogate
 
 torch.set_num_threads(1)
 images, labels = load_digits(return_X_y=True)
-split = train_test_split((images / 16).astype("float32"), labels, test_size=0.25, random_state=0)
+split = train_test_split(
+    (images / 16).astype("float32"), labels, test_size=0.25, random_state=0
+)
 x, x_test, y, y_test = map(torch.as_tensor, split)
 
 # %%
@@ -61,11 +64,16 @@ def train(epochs=10):
         for batch in torch.randperm(len(x)).split(64):
             optimiser.zero_grad()
             readout, spikes = model(x[batch])
-            loss = nn.functional.cross_entropy(readout, y[batch]) + 0.05 * spikes.mean()  # spikes cost energy
+            loss = (
+                nn.functional.cross_entropy(readout, y[batch])
+                + 0.05 * spikes.mean()
+            )  # spikes cost energy
             loss.backward()
             optimiser.step()
         with torch.no_grad():
-            curve.append(100 * (model(x_test)[0].argmax(1) == y_test).float().mean().item())
+            curve.append(
+                100 * (model(x_test)[0].argmax(1) == y_test).float().mean().item()
+            )
     return model, curve
 
 
@@ -81,12 +89,14 @@ curves, models = {"native": native}, {}
 for spec in ("arctan", "fast_sigmoid"):
     with surrogate.override("torch", {"compare": spec}) as rules:
         models[spec], curves[spec] = train()
-    print(f"{rules.rules['greater'].spec}: {curves[spec][-1]:.1f} %, natively {native[-1]:.1f} %")
+    print(f"{rules.rules['greater']}: {curves[spec][-1]:.1f} % ({native[-1]:.1f})")
 
 # %%
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-for (name, curve), colour in zip(curves.items(), ("0.55", "#d1495b", "#3a86ff"), strict=True):
+for (name, curve), colour in zip(
+    curves.items(), ("0.55", "#d1495b", "#3a86ff"), strict=True
+):
     left.plot(range(1, 11), curve, color=colour, label=name)
 left.set(xlabel="epoch", ylabel="test accuracy (%)")
 left.legend()

@@ -59,7 +59,8 @@ def test_an_override_in_a_notebook_has_its_rules_its_hits_and_its_place(toy):
     html = o._repr_html_()
     assert "<td><code>sign</code></td><td><code>hardtanh(width=1.0)</code></td>" in html
     assert "<td><code>native</code></td>" in html
-    assert escape(f"{__file__}:") in html
+    assert f"title='{escape(__file__)}:" in html
+    assert ">test_display.py:" in html
 
 
 def test_an_override_that_caught_shows_how_often(toy):
