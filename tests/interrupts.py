@@ -14,7 +14,7 @@ Each step is run in every way of putting rules in force (:func:`ways`), in a for
 first thing in a process, so that the interrupt falls while the backend is loading. Where afterwards the step
 goes wrong *without* any rules, the framework has broken itself: this is counted and is no fault of ours.
 
-By hand: ``python tests/interrupts.py tests/backend_torch/interrupted.py --rounds 2000 --seed 1``.
+By hand: ``python tests/interrupts.py tests/backend_torch/interrupted.py --total 2000 --seed 1``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.util
+import math
 import os
 import pickle
 import random
@@ -243,6 +244,8 @@ def _in_fork(function: Callable[[], Any]) -> Any:
             os.close(source)
             with os.fdopen(sink, "wb") as stream:
                 pickle.dump(function(), stream)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(sink)
@@ -261,22 +264,32 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("file", type=Path, help="a file of steps")
     parser.add_argument("--rounds", type=int, default=25, help="interrupts of each step in each way")
+    parser.add_argument("--total", type=int, help="interrupts of all steps together, in place of --rounds")
     parser.add_argument("--loading", type=int, default=5, help="interrupts of the first step of a process")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", nargs="*", help="which, as in what is printed: eager-override")
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    steps, bad = _module(given.file), False
-    for name, step in steps.STEPS.items():
-        for way, enter in ways(steps.BACKEND, steps.RULES).items():
-            if f"{name}-{way}" in (given.steps or f"{name}-{way}"):
-                subject = Subject(steps.BACKEND, enter, step, getattr(steps, "SPARED", ()))
-                bad |= _report(f"{name}-{way}", subject, given, tuple(getattr(steps, "INSTEAD", ())))
-    return int(bad)
+    steps = _module(given.file)
+    chosen = {
+        f"{name}-{way}": Subject(steps.BACKEND, enter, step, getattr(steps, "SPARED", ()))
+        for name, step in steps.STEPS.items()
+        for way, enter in ways(steps.BACKEND, steps.RULES).items()
+        if f"{name}-{way}" in (given.steps or f"{name}-{way}")
+    }
+    if given.total:
+        given.rounds = max(0, math.ceil(given.total / len(chosen)) - given.loading)
+    instead = tuple(getattr(steps, "INSTEAD", ()))
+    told = [_report(name, subject, given, instead) for name, subject in chosen.items()]
+    interrupts, faults, broken = map(sum, zip(*told, strict=True))
+    print(f"{interrupts} interrupts, {faults} faults, after {broken} the framework itself was broken")
+    return int(faults > 0)
 
 
-def _report(name: str, subject: Subject, given: argparse.Namespace, instead: Sequence[str]) -> bool:
-    """Run it in both forms and print what came out; whether there was a fault."""
+def _report(
+    name: str, subject: Subject, given: argparse.Namespace, instead: Sequence[str]
+) -> tuple[int, int, int]:
+    """Run it in both forms and print what came out: how many interrupts, faults, and broken frameworks."""
     # the backend is never loaded in this process
     first = interrupt_loading(subject, given.loading, random.Random(f"{given.seed} {name}"))
     later: list[Round] = []
@@ -293,7 +306,7 @@ def _report(name: str, subject: Subject, given: argparse.Namespace, instead: Seq
     for fault in faults:
         print(f"  FAULT: {fault}")
     sys.stdout.flush()
-    return bool(faults)
+    return len(first) + len(later), len(faults), sum(bool(one.native) for one in (*first, *later))
 
 
 def _module(path: Path) -> Any:

@@ -112,8 +112,8 @@ def _pulled_vjp(
     zeros = [np.zeros_like(value) for value in values]
 
     def back(g: Array) -> tuple[Array, ...]:
-        with suspended():
-            found = pull(inputs, values, [g if i == at else zero for i, zero in enumerate(zeros)])
+        upstream = [g if i == at else zero for i, zero in enumerate(zeros)]
+        found = suspended(pull, inputs, values, upstream)
         both = [
             np.zeros_like(_hooks.getval(x)) if c is None else c for c, x in zip(found, inputs, strict=True)
         ]
@@ -128,8 +128,7 @@ def _pulled_jvp(
     pull, at, values, inputs = args[0], args[1], args[2], args[3:]
     given = dict(zip(argnums, tangents, strict=True))
     full = [given.get(i + 3, np.zeros_like(_hooks.getval(x))) for i, x in enumerate(inputs)]
-    with suspended():
-        found = pull.push(inputs, values, full)
+    found = suspended(pull.push, inputs, values, full)
     return found[at] if isinstance(found, tuple | list) else found
 
 

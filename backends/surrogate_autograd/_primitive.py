@@ -57,19 +57,17 @@ def _pull(
     g: Array,
 ) -> tuple[Array, ...]:
     """The cotangents of the operands that are differentiated. Holds nothing but its arguments."""
-    with suspended():
-        found = rule.vjp(xp, saved, spread(g, out), needs)
-        wanted = (cotangent for cotangent, need in zip(found, needs, strict=True) if need)
-        return tuple(fit(c, to) for c, to in zip(wanted, operands, strict=True))
+    found = rule.vjp(xp, saved, spread(g, out), needs)
+    wanted = (cotangent for cotangent, need in zip(found, needs, strict=True) if need)
+    return tuple(fit(c, to) for c, to in zip(wanted, operands, strict=True))
 
 
 def _vjp(
     argnums: Sequence[int], ans: Array, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[Array], tuple[Array, ...]]:
     how, operands, out = args[0], args[1:], meta(ans)
-    with suspended():
-        needs, saved = _save(argnums, out, how, operands)
-    return partial(_pull, how.rule, saved, needs, out, [meta(args[at]) for at in argnums])
+    needs, saved = suspended(_save, argnums, out, how, operands)
+    return partial(suspended, _pull, how.rule, saved, needs, out, [meta(args[at]) for at in argnums])
 
 
 def _jvp(
@@ -79,13 +77,17 @@ def _jvp(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Array:
-    how, operands, out = args[0], args[1:], meta(ans)
-    with suspended():
-        needs, saved = _save(argnums, out, how, operands)
-        given = dict(zip(argnums, tangents, strict=True))
-        spreads = [spread(given[at], out) if at in given else None for at in range(1, len(args))]
-        tangent = how.rule.jvp(xp, saved, spreads, needs)
-        return np.zeros(out.shape, out.dtype) if tangent is None else spread(tangent, out)
+    return suspended(_push, argnums, tangents, args[0], args[1:], meta(ans))
+
+
+def _push(
+    argnums: Sequence[int], tangents: Sequence[Array], how: Captured, operands: tuple[Any, ...], out: Meta
+) -> Array:
+    needs, saved = _save(argnums, out, how, operands)
+    given = dict(zip(argnums, tangents, strict=True))
+    spreads = [spread(given[at + 1], out) if at + 1 in given else None for at in range(len(operands))]
+    tangent = how.rule.jvp(xp, saved, spreads, needs)
+    return np.zeros(out.shape, out.dtype) if tangent is None else spread(tangent, out)
 
 
 defvjp_argnums(captured, _vjp)

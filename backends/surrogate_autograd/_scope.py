@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import threading
-from types import TracebackType
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
-
-class _Depth(threading.local):
-    value = 0
+R = TypeVar("R")
 
 
-_depth = _Depth()
+class _Thread(threading.local):
+    suspended = False
+
+
+_thread = _Thread()
 
 
 def is_suspended() -> bool:
     """Whether a rule's own function runs in this thread."""
-    return _depth.value > 0
+    return _thread.suspended
 
 
-class suspended:  # noqa: N801  (used as a verb: with suspended(): ...)
-    """Capture nothing in this thread, and let formulas be evaluated at 0, infinity and NaN in peace.
+def suspended(function: Callable[..., R], *args: Any) -> R:
+    """``function(*args)``, capturing nothing in this thread; formulas meet 0, infinity and NaN in peace.
 
     Rules are plain functions that never wait, so the thread is the right scope; it is a tenth of the
-    price of ``Backend.exactly(None)``.
+    price of ``Backend.exactly(None)``. An interrupt (Ctrl-C) is raised where a Python function begins, also
+    ``__exit__``, or after a call: a plain assignment in a ``finally`` is what nothing can come before.
     """
-
-    __slots__ = ("_quiet",)
-
-    def __enter__(self) -> None:
-        _depth.value += 1
-        self._quiet = np.errstate(all="ignore")
-        self._quiet.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._quiet.__exit__(kind, error, trace)
-        _depth.value -= 1
+    before = _thread.suspended
+    try:
+        _thread.suspended = True
+        with np.errstate(all="ignore"):
+            return function(*args)
+    finally:
+        _thread.suspended = before

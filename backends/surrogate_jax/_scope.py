@@ -45,8 +45,15 @@ class Begun(NamedTuple):
     around: Begun | None
 
 
+class Suspension(NamedTuple):
+    """A block in which nothing is captured: the frame that runs it, and the block around it."""
+
+    frame: FrameType
+    around: Suspension | None
+
+
 class _Thread(threading.local):
-    suspended = 0
+    suspension: Suspension | None = None
     tracing: Begun | None = None
     traced: Key | None = None
 
@@ -130,19 +137,33 @@ def called(jaxpr: Any) -> frozenset[Place]:
 
 
 def is_suspended() -> bool:
-    """Whether a rule's own functions, or the native op, run in this thread."""
-    return _thread.suspended > 0
+    """Whether a rule's own functions, or the native op, run in this thread.
+
+    An interrupt (Ctrl-C) may fall where a block has been entered and nobody will leave it: its frame is gone.
+    """
+    found = _thread.suspension
+    while found is not None:
+        here: FrameType | None = sys._getframe(1)
+        while here is not None:
+            if here is found.frame:
+                return True
+            here = here.f_back
+        found = _thread.suspension = found.around
+        follow(Key.state())
+    return False
 
 
 @contextmanager
 def suspended(*operands: Any) -> Iterator[None]:
     """Run a rule's own functions, or the native op, on these operands: they never see overrides."""
-    _thread.suspended += 1
+    own = Suspension(sys._getframe(2), _thread.suspension)  # 1 is contextlib's
     try:
+        _thread.suspension = own
         with _local(None), _usual_promotion(), wide(*operands):
             yield
     finally:
-        _thread.suspended -= 1
+        if _thread.suspension is own:  # it may be closed late, by whoever collects it
+            _thread.suspension = own.around
 
 
 def wide(*operands: Any) -> AbstractContextManager[Any]:

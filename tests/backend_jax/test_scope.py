@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from surrogate_jax import _scope
 
 import surrogate
 
@@ -278,3 +279,23 @@ def test_an_exception_restores():
     with pytest.raises(KeyError):
         fail()
     assert run(POINT) == 0
+
+
+def test_a_suspension_that_nobody_will_leave_is_over():
+    """An interrupt right after it was entered; a notebook keeps the traceback, and so the block."""
+    kept = []
+
+    def interrupted():
+        kept.append(_scope.suspended())
+        kept[0].__enter__()
+        assert _scope.is_suspended()
+
+    interrupted()
+    for _ in range(2):
+        with surrogate.override("jax", {"sign": constant(3)}) as inside:
+            assert jax.grad(lambda x: jnp.sign(x))(POINT) == 3
+        assert inside.hits["sign"] == 1
+    kept.clear()
+    with surrogate.override("jax", {"sign": constant(3)}):
+        assert jax.jit(jax.grad(lambda x: jnp.sign(x)))(POINT) == 3
+    assert jax.grad(lambda x: jnp.sign(x))(POINT) == 0

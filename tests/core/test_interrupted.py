@@ -1,6 +1,8 @@
 """Ctrl-C while an override begins or ends: it is over all the same, wherever the interrupt falls."""
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -141,3 +143,13 @@ class TestAnInterrupt:
 
         assert every_line(prepare) > 5
         assert toy.here == {}
+
+
+def test_at_random_moments():
+    here = Path(__file__)
+    command = [sys.executable, here.parents[1] / "interrupts.py", here.with_name("interrupted.py")]
+    found = subprocess.run(
+        [*command, "--total", "480"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr[-2000:]
+    assert found.stdout.endswith("480 interrupts, 0 faults, after 0 the framework itself was broken\n")
