@@ -39,7 +39,11 @@ def page() -> str:
 def everything() -> list[Check]:
     """The checks of a backend that claims all there is."""
     claims: Any = SimpleNamespace(
-        ops=frozenset(surrogate.ops()), transforms=frozenset(CLAIMS), dtypes=("float32", "float64"), xp=None
+        ops=frozenset(surrogate.ops()),
+        transforms=frozenset(CLAIMS),
+        dtypes=("float32", "float64"),
+        xp=None,
+        driver=lambda: SimpleNamespace(spellings=lambda op: {op: None}),
     )
     return plan(claims)
 

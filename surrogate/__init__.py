@@ -19,6 +19,7 @@ from surrogate._by_name import rules_by_name as rules_by_name
 from surrogate._captures import Captured as Captured, Captures as Captures
 from surrogate._compiled import Compiled as Compiled
 from surrogate._decorate import Inside as Inside
+from surrogate._driver import Driver as Driver, Spelling as Spelling
 from surrogate._errors import (
     BackendError as BackendError,
     BrokenBackendError as BrokenBackendError,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from surrogate._active import Scope, Store
 from surrogate._alive import Alive
+from surrogate._driver import Driver, of_methods
 from surrogate._errors import UnsupportedAuditError
 from surrogate._function_call import FunctionKit, catch
 from surrogate._holds import Holds
@@ -35,8 +36,7 @@ class Backend(abc.ABC):
 
     A subclass says what it can do in class attributes, puts its hooks in with :meth:`first` and takes them
     out with :meth:`last`, or tells the framework in :meth:`apply`, reads the rules in force from
-    :meth:`state` whenever an op is captured, and lets the conformance kit drive the
-    framework through the methods from :meth:`asarray` on.
+    :meth:`state` whenever an op is captured, and gives the conformance kit a :meth:`driver`.
 
     Rules are applied absolutely: the core keeps the stack of overrides, a backend keeps none.
 
@@ -243,42 +243,9 @@ class Backend(abc.ABC):
         """
         raise UnsupportedAuditError(_no_audit(self, "intercept"))
 
-    # -- for the conformance kit ---------------------------------------------------------------
-
-    @abc.abstractmethod
-    def asarray(self, x: Any) -> Array:
-        """A NumPy array as the framework's array, of the same dtype and values."""
-
-    @abc.abstractmethod
-    def numpy(self, x: Array) -> Any:
-        """The framework's array as a NumPy array."""
-
-    @abc.abstractmethod
-    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
-        """The op as a user of the framework spells it."""
-
-    @abc.abstractmethod
-    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
-        """Reverse mode: ``f(*inputs)`` and the cotangents of ``inputs`` for the upstream gradient ``g``.
-
-        Differentiable again where ``"second"`` is claimed.
-        """
-
-    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-        """Forward mode: ``f(*inputs)`` and its tangent. Needed when ``"forward"`` is claimed."""
-        raise NotImplementedError
-
-    def compile(self, f: Function) -> Function:
-        """``f`` compiled. Needed when ``"compile"`` is claimed."""
-        raise NotImplementedError
-
-    def vmap(self, f: Function) -> Function:
-        """``f`` over a new leading axis of every input. Needed when ``"vmap"`` is claimed."""
-        raise NotImplementedError
-
-    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
-        """Bytes that ``f(*inputs)`` keeps alive for its backward. Needed when ``"residuals"`` is claimed."""
-        raise NotImplementedError
+    def driver(self) -> Driver:
+        """How the conformance kit drives the framework; of a module of its own, which only the kit loads."""
+        return of_methods(self)
 
     # -- one for the process ---------------------------------------------------------------------
 

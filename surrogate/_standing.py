@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from surrogate._backend import Backend
 
 _PACKAGE = __name__.partition(".")[0]
+_KIT = f"{_PACKAGE}.testing."
 
 _backends: WeakKeyDictionary[Store, Backend] = WeakKeyDictionary()
 
@@ -87,11 +88,15 @@ def _say_at_exit(pid: int) -> None:
 
 
 def caller() -> FrameType | None:
-    """The nearest frame that is not ours."""
+    """The nearest frame that is not ours; the kit's overrides are its own, whoever runs it."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+    while frame is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         frame = frame.f_back
     return frame
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == _PACKAGE and not module.startswith(_KIT)
 
 
 def place_of(frame: FrameType | None) -> str:

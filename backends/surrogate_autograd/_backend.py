@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import autograd.numpy as anp
-import numpy as np
-
-from surrogate import Backend
-from surrogate_autograd import _driver, _hooks, _namespace
+from surrogate import Backend, Driver
+from surrogate_autograd import _hooks, _namespace
 from surrogate_autograd._functions import Functions
 from surrogate_autograd._install import Installation
 from surrogate_autograd._spellings import OPS, UNSUPPORTED
@@ -18,7 +15,6 @@ from surrogate_autograd._spellings import OPS, UNSUPPORTED
 if TYPE_CHECKING:
     from surrogate.auditing import Trace
 
-Array = Any
 Function = Any
 
 
@@ -74,28 +70,8 @@ class AutogradBackend(Backend):
 
         return watching(caught, step)
 
-    # -- for the conformance kit ---------------------------------------------------------------
+    def driver(self) -> Driver:
+        """How the conformance kit drives it."""
+        from surrogate_autograd._driver import AutogradDriver  # only the kit pays for it
 
-    def asarray(self, x: Any) -> Array:
-        """autograd's arrays are NumPy's."""
-        return np.asarray(x)
-
-    def numpy(self, x: Array) -> Any:
-        """The bare array, out of any boxes."""
-        return np.asarray(_hooks.getval(x))
-
-    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
-        """The function of ``autograd.numpy`` of this name."""
-        return getattr(anp, op)(*inputs, **attributes)
-
-    def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
-        """Reverse mode; works on boxes, so that it can be differentiated again."""
-        return _driver.reverse(f, inputs, g)
-
-    def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-        """Forward mode; works on boxes too."""
-        return _driver.forward(f, inputs, tangents)
-
-    def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
-        """Bytes of the arrays that the backward pass holds."""
-        return _driver.kept_bytes(f, inputs)
+        return AutogradDriver(self)

@@ -1,4 +1,4 @@
-"""Reverse and forward mode by several inputs at once, each with its own dtype.
+"""How the conformance kit drives autograd: by several inputs at once, each with its own dtype.
 
 autograd's own way to differentiate by several inputs puts them into a tuple, whose accumulation casts
 every cotangent to its input's dtype; a kit that judges dtypes must see them as they are.
@@ -6,17 +6,91 @@ every cotangent to its input's dtype; a kit that judges dtypes must see them as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+import autograd.numpy as anp
 import numpy as np
 from autograd.extend import JVPNode, VJPNode, vspace
 
+from surrogate import Driver, Spelling
 from surrogate_autograd import _hooks
 
 Array = Any
 Function = Callable[..., Array]
+
+
+_ROUND = {"decimals": 1}
+
+_SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
+    "round": {
+        "round(x)": anp.round,
+        "round(x, 1)": Spelling(lambda x: anp.round(x, 1), attributes=_ROUND),
+        "round(a=x)": Spelling(lambda x: anp.round(a=x, decimals=1), attributes=_ROUND),
+        "round(x, 0, None)": lambda x: anp.round(x, 0, None),
+        "around(x)": lambda x: anp.around(x),
+        "around(x, 1)": Spelling(lambda x: anp.around(x, 1), attributes=_ROUND),
+        "rint(x)": lambda x: anp.rint(x),
+        "x.round()": lambda x: x.round(),
+        "x.round(1)": Spelling(lambda x: x.round(1), attributes=_ROUND),
+        "x.round(decimals=-1)": Spelling(lambda x: x.round(decimals=-1), attributes={"decimals": -1}),
+    },
+    "abs": {"abs": anp.abs, "absolute": anp.absolute, "fabs": anp.fabs, "abs(x)": lambda x: abs(x)},
+    "mod": {
+        "mod": anp.mod,
+        "remainder": anp.remainder,
+        "x % y": lambda x, y: x % y,
+        "divmod(x, y)[1]": lambda x, y: divmod(x, y)[1],
+        "anp.divmod(x, y)[1]": lambda x, y: anp.divmod(x, y)[1],
+        "2.0 % y": Spelling(lambda y: 2.0 % y, {"x": 2.0}),
+        "numpy.float64(2) % y": Spelling(lambda y: np.float32(2.0) % y, {"x": 2.0}),
+    },
+    "floor_divide": {
+        "floor_divide": anp.floor_divide,
+        "x // y": lambda x, y: x // y,
+        "divmod(x, y)[0]": lambda x, y: divmod(x, y)[0],
+        "2.0 // y": Spelling(lambda y: 2.0 // y, {"x": 2.0}),
+    },
+    "clip": {
+        "clip(x, lo, hi)": anp.clip,
+        "clip(x, a_min, a_max)": lambda x, lo, hi: anp.clip(x, a_min=lo, a_max=hi),
+        "clip(a=x)": lambda x, lo, hi: anp.clip(a=x, a_min=lo, a_max=hi),
+        "x.clip(lo, hi)": lambda x, lo, hi: x.clip(lo, hi),
+        "clip(x, lo, None)": Spelling(lambda x, lo: anp.clip(x, lo, None), {"hi": np.inf}),
+        "clip(x, None, hi)": Spelling(lambda x, hi: anp.clip(x, None, hi), {"lo": -np.inf}),
+        "x.clip(None, hi)": Spelling(lambda x, hi: x.clip(None, hi), {"lo": -np.inf}),
+        "clip(x, -1.0, 2.0)": Spelling(lambda x: anp.clip(x, -1.0, 2.0), {"lo": -1.0, "hi": 2.0}),
+    },
+}
+
+
+class AutogradDriver(Driver):
+    """autograd's arrays are NumPy's; works on boxes, so that what it does can be differentiated again."""
+
+    def asarray(self, x: Any) -> Array:
+        """The array itself."""
+        return np.asarray(x)
+
+    def numpy(self, x: Array) -> Any:
+        """The bare array, out of any boxes."""
+        return np.asarray(_hooks.getval(x))
+
+    def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
+        """Functions of ``autograd.numpy``, methods and operators."""
+        return _SPELLINGS.get(op) or {op: getattr(anp, op)}
+
+    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Reverse mode."""
+        return reverse(f, inputs, g)
+
+    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """Forward mode."""
+        return forward(f, inputs, tangents)
+
+    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
+        """Bytes of the arrays that the backward pass holds."""
+        return kept_bytes(f, inputs)
 
 
 def trace(f: Function, inputs: Sequence[Array], roots: Sequence[Any]) -> tuple[Array, Any]:

@@ -96,6 +96,9 @@ LAX: Mapping[str, tuple[str, str]] = {
 #: jax.nn functions that are a custom_jvp.
 NN: Mapping[str, str] = {"relu": "relu", "relu6": "relu6"}
 
+#: The ops of this page.
+OPS = frozenset({*JNP.values(), *NN.values()})
+
 
 def ops_of_function(file: str, name: str) -> tuple[str, ...]:
     """The ops that a jnp function spells, by its file and name; none if it is not JAX's."""

@@ -8,9 +8,6 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
-import tensorflow as tf
-
 import surrogate
 from surrogate_tensorflow import _composites, _generated, _hooks, _install, _namespace, _probe, _types
 from surrogate_tensorflow._attach import Attachments
@@ -26,15 +23,7 @@ if TYPE_CHECKING:
     from surrogate.auditing import Trace  # imported only by who audits
     from surrogate_tensorflow._audit_recorder import Recorder
 
-Array = Any
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _driver() -> Any:
-    """How the conformance kit drives TensorFlow: loaded with the kit only."""
-    from surrogate_tensorflow import _driver
-
-    return _driver
 
 
 class TensorFlowBackend(surrogate.Backend):
@@ -138,36 +127,8 @@ class TensorFlowBackend(surrogate.Backend):
 
         return watching(self, caught, step)
 
-    # -- for the conformance kit ---------------------------------------------------------------
+    def driver(self) -> surrogate.Driver:
+        """How the conformance kit drives it."""
+        from surrogate_tensorflow._driver import TensorFlowDriver  # only the kit pays for it
 
-    def asarray(self, x: Any) -> Array:
-        """A constant."""
-        return tf.constant(x)
-
-    def numpy(self, x: Array) -> Any:
-        """The values."""
-        return np.asarray(x)
-
-    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
-        """The function of ``tf``, or of Keras where TensorFlow has none."""
-        return _driver().call(op, inputs, attributes)
-
-    def grad(self, f: Any, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
-        """A tape; unconnected inputs get zeros."""
-        return _driver().reverse(f, inputs, g)
-
-    def jvp(self, f: Any, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-        """A ForwardAccumulator."""
-        return _driver().forward(f, inputs, tangents)
-
-    def compile(self, f: Any) -> Any:
-        """``tf.function``."""
-        return tf.function(f, autograph=False)
-
-    def vmap(self, f: Any) -> Any:
-        """``tf.vectorized_map``, without falling back to a loop."""
-        return _driver().vectorized(f)
-
-    def residuals(self, f: Any, inputs: Sequence[Array]) -> int:
-        """Bytes of the tensors that a tape holds after the inputs are gone."""
-        return _driver().kept_bytes(f, inputs)
+        return TensorFlowDriver(self)

@@ -36,6 +36,8 @@ _OURS = (
     (f"{_TNP}.np_math_ops", "clip", "clip", ("a", "a_min", "a_max")),
     (f"{_TNP}.np_math_ops", "fix", "trunc", ("x",)),
     (f"{_TNP}.np_math_ops", "heaviside", "heaviside", ("x1", "x2")),
+    (f"{_TNP}.np_math_ops", "maximum", "maximum", ("x1", "x2")),
+    (f"{_TNP}.np_math_ops", "minimum", "minimum", ("x1", "x2")),
     (f"{_TNP}.np_array_ops", "around", "round", ("a",)),
     (_KERAS, "trunc", "trunc", ("x",)),
     (_KERAS, "heaviside", "heaviside", ("x1", "x2")),

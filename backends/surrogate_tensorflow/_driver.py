@@ -3,50 +3,168 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
+from surrogate import Driver, Spelling
 from surrogate_tensorflow import _hooks
 
 Array = Any
+Function = Callable[..., Array]
 _ZERO = tf.UnconnectedGradients.ZERO
 
-_SPELLINGS: dict[str, Callable[..., Array]] = {
-    "sign": tf.sign,
-    "round": tf.round,
-    "floor": tf.floor,
-    "ceil": tf.math.ceil,
-    "trunc": getattr(keras.ops, "trunc", tnp.fix),
-    "mod": tf.math.floormod,
-    "fmod": tf.truncatemod,
-    "floor_divide": tf.math.floordiv,
-    "heaviside": getattr(keras.ops, "heaviside", tnp.heaviside),
-    "clip": tf.clip_by_value,
-    "relu": tf.nn.relu,
-    "relu6": tf.nn.relu6,
-    "abs": tf.abs,
-    "maximum": tf.maximum,
-    "minimum": tf.minimum,
+
+def _raw(op_type: str, *names: str) -> Function:
+    return lambda *inputs: getattr(tf.raw_ops, op_type)(**dict(zip(names, inputs, strict=True)))
+
+
+def _round(x: Array, decimals: int = 0) -> Array:
+    return keras.ops.round(x, decimals) if decimals else tf.round(x)  # only Keras has decimals
+
+
+def _fmod(x: Array, y: Array) -> Array:
+    """``tf.truncatemod`` has no kernel for float16 and bfloat16."""
+    halves = any(tf.is_tensor(v) and v.dtype.size == 2 for v in (x, y))
+    return keras.ops.fmod(x, y) if halves and hasattr(keras.ops, "fmod") else tf.truncatemod(x, y)
+
+
+def _keras(name: str) -> dict[str, Function | Spelling]:
+    """The function of Keras, in versions that have it."""
+    return {f"keras.ops.{name}": getattr(keras.ops, name)} if hasattr(keras.ops, name) else {}
+
+
+_SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
+    "sign": {"tf.sign": tf.sign, "raw_ops": _raw("Sign", "x"), "tnp": tnp.sign, **_keras("sign")},
+    "round": {
+        "tf.round": _round,
+        "tf.math.rint": tf.math.rint,
+        "raw_ops.Round": _raw("Round", "x"),
+        "raw_ops.Rint": _raw("Rint", "x"),
+        **_keras("round"),
+        "keras.ops.round(x, 1)": Spelling(lambda x: keras.ops.round(x, 1), attributes={"decimals": 1}),
+    },
+    "floor": {"tf.floor": tf.floor, "raw_ops": _raw("Floor", "x"), "tnp": tnp.floor, **_keras("floor")},
+    "ceil": {"tf.math.ceil": tf.math.ceil, "raw_ops": _raw("Ceil", "x"), "tnp": tnp.ceil, **_keras("ceil")},
+    "trunc": {**_keras("trunc"), "tnp.fix": tnp.fix},
+    "relu": {
+        "tf.nn.relu": tf.nn.relu,
+        "raw_ops": _raw("Relu", "features"),
+        **_keras("relu"),
+        "layer": lambda x: keras.layers.ReLU()(x),
+        "activation": keras.activations.relu,
+        "Activation": lambda x: keras.layers.Activation("relu")(x),
+    },
+    "relu6": {
+        "tf.nn.relu6": tf.nn.relu6,
+        "raw_ops": _raw("Relu6", "features"),
+        **_keras("relu6"),
+        "layer": lambda x: keras.layers.ReLU(max_value=6)(x),
+        "activation": keras.activations.relu6,
+    },
+    "abs": {
+        "tf.abs": tf.abs,
+        "abs(x)": abs,
+        "raw_ops": _raw("Abs", "x"),
+        "tnp": tnp.abs,
+        **_keras("absolute"),
+    },
+    "mod": {
+        "tf.math.floormod": tf.math.floormod,
+        "x % y": operator.mod,
+        "tf.math.mod": tf.math.mod,
+        "tf.compat.v1.mod": tf.compat.v1.mod,
+        "raw_ops": _raw("FloorMod", "x", "y"),
+        "tnp.mod": tnp.mod,
+        "tnp.remainder": tnp.remainder,
+        **_keras("mod"),
+        "tnp.divmod(x, y)[1]": lambda x, y: tnp.divmod(x, y)[1],
+        "x % 2.0": Spelling(lambda x: x % 2.0, {"y": 2.0}),
+        "2.0 % y": Spelling(lambda y: 2.0 % y, {"x": 2.0}),
+    },
+    "fmod": {
+        "tf.truncatemod": _fmod,
+        "raw_ops.TruncateMod": _raw("TruncateMod", "x", "y"),
+        "raw_ops.Mod": _raw("Mod", "x", "y"),
+        **_keras("fmod"),
+    },
+    "floor_divide": {
+        "tf.math.floordiv": tf.math.floordiv,
+        "x // y": operator.floordiv,
+        "tf.compat.v1.floor_div": tf.compat.v1.floor_div,
+        "raw_ops": _raw("FloorDiv", "x", "y"),
+        "tnp": tnp.floor_divide,
+        **_keras("floor_divide"),
+        "2.0 // y": Spelling(lambda y: 2.0 // y, {"x": 2.0}),
+    },
+    "heaviside": {**_keras("heaviside"), "tnp": tnp.heaviside},
+    "clip": {
+        "tf.clip_by_value": tf.clip_by_value,
+        "keywords": lambda x, lo, hi: tf.clip_by_value(x, clip_value_max=hi, clip_value_min=lo),
+        "raw_ops": Spelling(
+            lambda x: tf.raw_ops.ClipByValue(t=x, clip_value_min=-1.0, clip_value_max=2.0),
+            {"lo": -1.0, "hi": 2.0},
+        ),
+        **_keras("clip"),
+        "tnp": tnp.clip,
+        "tnp.clip(x, None, 2.0)": Spelling(lambda x: tnp.clip(x, None, 2.0), {"lo": -np.inf, "hi": 2.0}),
+        "tnp.clip(x, -1.0, None)": Spelling(lambda x: tnp.clip(x, -1.0, None), {"lo": -1.0, "hi": np.inf}),
+    },
+    "maximum": {
+        "tf.maximum": tf.maximum,
+        "raw_ops": _raw("Maximum", "x", "y"),
+        "tnp": tnp.maximum,
+        **_keras("maximum"),
+    },
+    "minimum": {
+        "tf.minimum": tf.minimum,
+        "raw_ops": _raw("Minimum", "x", "y"),
+        "tnp": tnp.minimum,
+        **_keras("minimum"),
+    },
 }
 
 
-def call(op: str, inputs: Sequence[Array], attributes: dict[str, Any]) -> Array:
-    """The op as a user spells it."""
-    function = _SPELLINGS[op]
-    if attributes:  # only round has any, and only Keras has it
-        function = keras.ops.round
-    elif op == "fmod" and hasattr(keras.ops, "fmod") and _halves(inputs):
-        function = keras.ops.fmod  # tf.truncatemod has no kernel for float16 and bfloat16
-    return function(*inputs, **attributes)
+class TensorFlowDriver(Driver):
+    """TensorFlow by tapes, accumulators and ``tf.function``."""
 
+    def asarray(self, x: Any) -> Array:
+        """A constant."""
+        return tf.constant(x)
 
-def _halves(inputs: Sequence[Array]) -> bool:
-    """Whether the arrays among the inputs, which may be Python numbers, are float16 or bfloat16."""
-    return any(tf.is_tensor(x) and x.dtype.size == 2 for x in inputs)
+    def numpy(self, x: Array) -> Any:
+        """The values."""
+        return np.asarray(x)
+
+    def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
+        """Functions of ``tf``, of Keras and of ``tf.experimental.numpy``, layers and operators."""
+        return _SPELLINGS[op]
+
+    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """A tape; unconnected inputs get zeros."""
+        return reverse(f, inputs, g)
+
+    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """A ForwardAccumulator."""
+        return forward(f, inputs, tangents)
+
+    def compile(self, f: Function) -> Function:
+        """``tf.function``."""
+        compiled: Function = tf.function(f, autograph=False)
+        return compiled
+
+    def vmap(self, f: Function) -> Function:
+        """``tf.vectorized_map``, without falling back to a loop."""
+        return vectorized(f)
+
+    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
+        """Bytes of the tensors that a tape holds after the inputs are gone."""
+        return kept_bytes(f, inputs)
 
 
 def reverse(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:

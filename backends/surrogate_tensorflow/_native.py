@@ -24,7 +24,7 @@ _NAMES = {
     f"{_OPS}.nn_impl": "weighted_cross_entropy_with_logits_v2",
     f"{_OPS}.nn_ops": "crelu crelu_v2",
     f"{_OPS}.losses.losses_impl": "absolute_difference hinge_loss huber_loss",
-    f"{_OPS}.numpy_ops.np_math_ops": """maximum isclose allclose cbrt logaddexp logaddexp2 linspace
+    f"{_OPS}.numpy_ops.np_math_ops": """isclose allclose cbrt logaddexp logaddexp2 linspace
         geomspace""",
     f"{_OPS}.image_ops_impl": "total_variation ssim ssim_multiscale",
 }

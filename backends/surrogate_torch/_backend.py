@@ -8,11 +8,8 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
-import torch
-
-from surrogate import Backend, RuleSet, Site
-from surrogate_torch import _checkpoint, _driver, _hooks, _namespace, _traced
+from surrogate import Backend, Driver, RuleSet, Site
+from surrogate_torch import _checkpoint, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
@@ -24,7 +21,6 @@ from surrogate_torch._spellings import DISCRETE, OPS
 if TYPE_CHECKING:
     from surrogate.auditing import Trace
 
-Array = Any
 Function = Any
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,38 +106,8 @@ class TorchBackend(Backend):
 
         return watching(caught, step, lambda: self.exactly(None))
 
-    # -- for the conformance kit ---------------------------------------------------------------
+    def driver(self) -> Driver:
+        """How the conformance kit drives it."""
+        from surrogate_torch._driver import TorchDriver  # only the kit pays for it
 
-    def asarray(self, x: Any) -> Array:
-        """A tensor that owns its memory; ml_dtypes' bfloat16 becomes torch's."""
-        return _driver.asarray(np.asarray(x))
-
-    def numpy(self, x: Array) -> Any:
-        """A NumPy array; bfloat16 as ml_dtypes' type."""
-        return _driver.numpy(x)
-
-    def call(self, op: str, *inputs: Array, **attributes: Any) -> Array:
-        """The op as a function of ``torch``."""
-        return _driver.call(op, *inputs, **attributes)
-
-    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
-        """Eagerly with ``torch.autograd.grad``; under a transform or compiler with ``torch.func.vjp``."""
-        return _driver.grad(f, inputs, g)
-
-    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-        """``torch.func.jvp``."""
-        return _driver.jvp(f, inputs, tangents)
-
-    def compile(self, f: Function) -> Function:
-        """``torch.compile(fullgraph=True)`` without code generation, which changes no derivative."""
-        _driver.load_forward_mode()
-        torch.compiler.reset()  # a kit compiles one function's code more often than the compiler allows
-        return torch.compile(f, backend="aot_eager", fullgraph=True)
-
-    def vmap(self, f: Function) -> Function:
-        """``torch.func.vmap``."""
-        return torch.func.vmap(f)
-
-    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
-        """Bytes of the tensors that autograd saves."""
-        return _driver.residuals(f, inputs)
+        return TorchDriver(self)

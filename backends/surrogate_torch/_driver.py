@@ -4,38 +4,165 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
+import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812  (as everybody writes it)
+from torch import nn
 from torch.autograd import forward_ad
 
-Array = Any
+from surrogate import Driver, Spelling
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sign": torch.sign,
-    "round": torch.round,
-    "floor": torch.floor,
-    "ceil": torch.ceil,
-    "trunc": torch.trunc,
-    "mod": torch.remainder,
-    "fmod": torch.fmod,
-    "floor_divide": torch.floor_divide,
-    "heaviside": torch.heaviside,
-    "clip": torch.clamp,
-    "relu": torch.relu,
-    "relu6": torch.nn.functional.relu6,
-    "abs": torch.abs,
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
+Array = Any
+Function = Callable[..., Array]
+
+
+def _in_place(name: str, **named: Any) -> Function:
+    """The method that changes its tensor, on a tensor that may be changed."""
+    return lambda x, *inputs: getattr(x.clone(), name)(*inputs, **named)
+
+
+def _of_a_view(x: Array) -> Array:
+    whole = torch.stack([x, x])
+    whole[1].sign_()
+    return whole[1]
+
+
+def _plain(*names: str) -> dict[str, Function | Spelling]:
+    """The functions of ``torch``, the methods, and the methods in place, of these names."""
+    found: dict[str, Function | Spelling] = {}
+    for name in names:
+        found |= {
+            f"torch.{name}": getattr(torch, name),
+            f"Tensor.{name}": getattr(torch.Tensor, name),
+            f"Tensor.{name}_": _in_place(f"{name}_"),
+        }
+    return found
+
+
+_TENTHS = {"decimals": 1}
+_UP, _DOWN = {"lo": -1.0, "hi": math.inf}, {"lo": -math.inf, "hi": 1.0}
+_UNIT = {"lo": -1.0, "hi": 1.0}
+
+_SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
+    "sign": {**_plain("sign", "sgn"), "torch.ops": torch.ops.aten.sign.default, "of a view": _of_a_view},
+    "round": {
+        **_plain("round"),
+        "torch.special.round": torch.special.round,
+        "round(decimals=0)": lambda x: torch.round(x, decimals=0),
+        "round(decimals=1)": Spelling(lambda x: torch.round(x, decimals=1), attributes=_TENTHS),
+        "x.round(decimals=1)": Spelling(lambda x: x.round(decimals=1), attributes=_TENTHS),
+        "round_(decimals=1)": Spelling(_in_place("round_", decimals=1), attributes=_TENTHS),
+    },
+    "floor": _plain("floor"),
+    "ceil": _plain("ceil"),
+    "trunc": _plain("trunc", "fix"),
+    "mod": {
+        **_plain("remainder"),
+        "x % y": operator.mod,
+        "x %= y": _in_place("__imod__"),
+        "x % 0.75": Spelling(lambda x: x % 0.75, {"y": 0.75}),
+        "2 % y": Spelling(lambda y: 2 % y, {"x": 2.0}),
+        "remainder(2, y)": Spelling(lambda y: torch.remainder(2, y), {"x": 2.0}),
+    },
+    "fmod": {**_plain("fmod"), "fmod(x, 0.75)": Spelling(lambda x: torch.fmod(x, 0.75), {"y": 0.75})},
+    "floor_divide": {
+        **_plain("floor_divide"),
+        "x // y": operator.floordiv,
+        "x //= y": _in_place("__ifloordiv__"),
+        "torch.div": functools.partial(torch.div, rounding_mode="floor"),
+        "torch.divide": functools.partial(torch.divide, rounding_mode="floor"),
+        "Tensor.div_": _in_place("div_", rounding_mode="floor"),
+        "x // 2": Spelling(lambda x: x // 2, {"y": 2.0}),
+        "2 // y": Spelling(lambda y: 2 // y, {"x": 2.0}),
+        "div(2, y)": Spelling(lambda y: torch.div(2, y, rounding_mode="floor"), {"x": 2.0}),
+    },
+    "heaviside": _plain("heaviside"),
+    "clip": {
+        **_plain("clamp", "clip"),
+        "x.clamp(max, min)": lambda x, lo, hi: x.clamp(max=hi, min=lo),
+        "F.hardtanh": Spelling(F.hardtanh, _UNIT),
+        "F.hardtanh_": Spelling(lambda x: F.hardtanh_(x.clone()), _UNIT),
+        "nn.Hardtanh": Spelling(nn.Hardtanh(), _UNIT),
+        "clamp(x, -1, 1)": Spelling(lambda x: torch.clamp(x, -1, 1), _UNIT),
+        "clamp_max": Spelling(lambda x: torch.clamp_max(x, 1.0), _DOWN),
+        "clamp_max(tensor)": Spelling(torch.clamp_max, {"lo": -math.inf}),
+        "clamp_max_": Spelling(_in_place("clamp_max_"), {"lo": -math.inf}),
+        "x.clamp(max=hi)": Spelling(lambda x, hi: x.clamp(max=hi), {"lo": -math.inf}),
+        "clamp_min": Spelling(lambda x: torch.clamp_min(x, -1.0), _UP),
+        "clamp_min(tensor)": Spelling(torch.clamp_min, {"hi": math.inf}),
+        "clamp_min_": Spelling(_in_place("clamp_min_"), {"hi": math.inf}),
+        "x.clamp(-1.0)": Spelling(lambda x: x.clamp(-1.0), _UP),
+    },
+    "relu": {
+        **_plain("relu"),
+        "F.relu": F.relu,
+        "nn.ReLU": nn.ReLU(),
+        "nn.ReLU(inplace)": lambda x: nn.ReLU(inplace=True)(x.clone()),
+    },
+    "relu6": {
+        "F.relu6": F.relu6,
+        "nn.ReLU6": nn.ReLU6(),
+        "F.hardtanh(0, 6)": lambda x: F.hardtanh(x, 0.0, 6.0),
+        "F.relu6(inplace)": lambda x: F.relu6(x.clone(), inplace=True),
+    },
+    "abs": {**_plain("abs", "absolute"), "abs(x)": abs},
+    "maximum": {
+        "torch.maximum": torch.maximum,
+        "Tensor.maximum": torch.Tensor.maximum,
+        "torch.max": torch.max,
+    },
+    "minimum": {
+        "torch.minimum": torch.minimum,
+        "Tensor.minimum": torch.Tensor.minimum,
+        "torch.min": torch.min,
+    },
 }
 
 
-def call(op: str, *inputs: Array, **attributes: Any) -> Array:
-    """The op as a function of ``torch``."""
-    return _FUNCTIONS[op](*inputs, **attributes)
+class TorchDriver(Driver):
+    """PyTorch by ``torch.autograd``, ``torch.func`` and ``torch.compile``."""
+
+    def asarray(self, x: Any) -> Array:
+        """A tensor that owns its memory; ml_dtypes' bfloat16 becomes torch's."""
+        return asarray(np.asarray(x))
+
+    def numpy(self, x: Array) -> Any:
+        """A NumPy array; bfloat16 as ml_dtypes' type."""
+        return numpy(x)
+
+    def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
+        """Functions, methods, methods in place, operators and modules."""
+        return _SPELLINGS[op]
+
+    def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
+        """Eagerly with ``torch.autograd.grad``; under a transform or compiler with ``torch.func.vjp``."""
+        return grad(f, inputs, g)
+
+    def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+        """``torch.func.jvp``."""
+        return jvp(f, inputs, tangents)
+
+    def compile(self, f: Function) -> Function:
+        """``torch.compile(fullgraph=True)`` without code generation, which changes no derivative."""
+        load_forward_mode()
+        torch.compiler.reset()  # a kit compiles one function's code more often than the compiler allows
+        compiled: Function = torch.compile(f, backend="aot_eager", fullgraph=True)
+        return compiled
+
+    def vmap(self, f: Function) -> Function:
+        """``torch.func.vmap``."""
+        mapped: Function = torch.func.vmap(f)
+        return mapped
+
+    def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
+        """Bytes of the tensors that autograd saves."""
+        return residuals(f, inputs)
 
 
 def asarray(x: Any) -> Array:

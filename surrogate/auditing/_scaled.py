@@ -50,7 +50,7 @@ def _times(program: Program, x: Any, factor: float) -> Any:
         return {key: _times(program, one, factor) for key, one in x.items()}
     if not hasattr(x, "dtype") or not hasattr(x, "shape") or getattr(x, "requires_grad", False):
         return x
-    array = program.backend.numpy(x)
+    array = program.backend.driver().numpy(x)
     if not np.issubdtype(array.dtype, np.floating):
         return x
-    return program.backend.asarray((array * factor).astype(array.dtype))
+    return program.backend.driver().asarray((array * factor).astype(array.dtype))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from surrogate._backend import Backend
+from surrogate._driver import Driver
 from surrogate._override import override
 from surrogate._plugins import load_backend
 from surrogate.testing._failure import demand, demand_all
@@ -42,30 +43,31 @@ def check_rule(
         BrokenPromiseError: says which of these does not hold, and with which numbers.
     """
     found = load_backend(backend)
-    modes = {"eager": f, **({"compiled": found.compile(f)} if "compile" in found.transforms else {})}
+    driver = found.driver()
+    modes = {"eager": f, **({"compiled": driver.compile(f)} if "compile" in found.transforms else {})}
     captured = 0
     for mode, function in modes.items():
-        native = _run(found, function, inputs, g)
+        native = _run(driver, function, inputs, g)
         scope = override(found, dict(rules))
         for _ in range(2):
             with scope:
-                value, got = _run(found, function, inputs, g)
+                value, got = _run(driver, function, inputs, g)
             same = np.asarray(value).tobytes() == np.asarray(native[0]).tobytes()
             demand(same, f"{mode}: the value is not the native one bit by bit")
             for at, (one, right) in enumerate(zip(got, cotangents, strict=True)):
                 if right is not None:
                     _compare(f"{mode}: the cotangent of input {at} is wrong", one, right, tolerance)
-            after = _run(found, function, inputs, g)
+            after = _run(driver, function, inputs, g)
             for at, (one, right) in enumerate(zip(after[1], native[1], strict=True)):
                 _compare(f"{mode}: outside of the override input {at} is not native again", one, right, 0.0)
         captured += sum(scope.hits.values())
     demand(captured, "no capture was counted")  # of a compiled function, only what was traced anew
 
 
-def _run(backend: Backend, f: Callable[..., Any], inputs: Sequence[Any], g: Any) -> tuple[Any, list[Any]]:
-    arrays = [backend.asarray(np.asarray(x)) for x in inputs]
-    value, found = backend.grad(f, arrays, backend.asarray(np.asarray(g)))
-    return backend.numpy(value), [backend.numpy(one) for one in found]
+def _run(driver: Driver, f: Callable[..., Any], inputs: Sequence[Any], g: Any) -> tuple[Any, list[Any]]:
+    arrays = [driver.asarray(np.asarray(x)) for x in inputs]
+    value, found = driver.grad(f, arrays, driver.asarray(np.asarray(g)))
+    return driver.numpy(value), [driver.numpy(one) for one in found]
 
 
 def _compare(message: str, got: Any, right: Any, tolerance: float) -> None:

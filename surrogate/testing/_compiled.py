@@ -23,7 +23,7 @@ class _Compiled:
         f = self.meter.call
         if "vmap" in mode.needs:
             self._arguments = target.put(*(x[None] for x in self.meter.inputs), np.ones((1, 1), np.float32))
-        self._function = mode.prepare(target.backend, f)
+        self._function = mode.prepare(target.driver, f)
 
     def read(self) -> float:
         return float(self._target.take(self._function(*self._arguments)[1]).ravel()[0])

@@ -33,6 +33,7 @@ PROMISES = (
     "decimals",
     "integers",
     "parameters",
+    "spellings",
     "residuals",
     "composites",
     "scope",

@@ -71,10 +71,10 @@ def declared(target: Target) -> None:
     odd = sorted(set(backend.transforms) - known)
     demand(not odd, f"transforms has {odd}, which the kit does not know; it knows {sorted(known)}.")
     for claim, method in _METHODS.items():
-        own = getattr(type(backend), method) is not getattr(surrogate.Backend, method)
+        own = getattr(type(target.driver), method) is not getattr(surrogate.Driver, method)
         demand(
             own or claim not in backend.transforms,
-            f"transforms claims {claim!r} without a method {method}().",
+            f"transforms claims {claim!r} without a method {method}() of the driver.",
         )
     odd = [dtype for dtype in backend.dtypes if dtype not in DTYPES]
     demand(backend.dtypes and not odd, f"dtypes is {backend.dtypes!r}; the kit knows {', '.join(DTYPES)}.")
@@ -106,7 +106,7 @@ def hits_once(target: Target, mode: Mode) -> None:
         inputs, ones = _one_of_each(target, op)
         given = ones if "forward" in mode.needs else ones[:1]
         with target.rules({op: _twice}) as active:
-            mode.run(target.backend, target.op(op), inputs, given)
+            mode.run(target.driver, target.op(op), inputs, given)
         if active.hits[op] != 1:
             wrong[op] = active.hits[op]
     demand_equal(wrong, {}, "hits after one call under a gradient, where they are not 1")
@@ -118,7 +118,7 @@ def hits_unrecorded(target: Target) -> None:
     for op in _floating(target):
         inputs, _ = _one_of_each(target, op)
         with target.rules({op: _twice}) as active:
-            target.backend.call(op, *inputs)
+            target.driver.call(op, *inputs)
         if active.hits[op]:
             wrong[op] = active.hits[op]
     demand_equal(wrong, {}, "hits after a call without a gradient, where they are not 0")
@@ -186,7 +186,7 @@ def _keeps(target: Target, case: Case, dtype: str, operands: Operands, what: str
     gc.freeze()  # a backend may have to search the heap for what is kept: what is there already is not
     try:
         with target.rules({case.op: case.gradient}):
-            got = target.backend.residuals(function, given)
+            got = target.driver.residuals(function, given)
     finally:
         gc.unfreeze()
     kept = {Kind.CONSTANT: "nothing", Kind.MASK: "masks of one byte", Kind.INPUTS: "its inputs"}

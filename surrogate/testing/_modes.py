@@ -1,6 +1,6 @@
-"""The ways a derivative is asked for, composed from a backend's small methods.
+"""The ways a derivative is asked for, composed from a driver's small methods.
 
-Each takes the backend, a function, its inputs and the upstream gradient (or the tangents), and gives
+Each takes the driver, a function, its inputs and the upstream gradient (or the tangents), and gives
 the value and the cotangents (or the tangent).
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surrogate._backend import Backend
+from surrogate._driver import Driver
 
 Array = Any
 Function = Callable[..., Any]
@@ -23,37 +23,37 @@ class Mode:
     Attributes:
         name: as in a check's id.
         needs: the transforms a backend must claim.
-        run: ``run(backend, f, inputs, v)``: the value, then the cotangents or the tangent.
+        run: ``run(driver, f, inputs, v)``: the value, then the cotangents or the tangent.
         prepare: what of it is made once, and called again and again (the compiled object).
     """
 
     name: str
     needs: frozenset[str]
-    prepare: Callable[[Backend, Function], Callable[..., tuple[Array, ...]]]
+    prepare: Callable[[Driver, Function], Callable[..., tuple[Array, ...]]]
 
     def run(
-        self, backend: Backend, f: Function, inputs: Sequence[Array], v: Sequence[Array]
+        self, driver: Driver, f: Function, inputs: Sequence[Array], v: Sequence[Array]
     ) -> tuple[Array, ...]:
         """The value, then the cotangents for ``v = (g,)`` or the tangent for the tangents ``v``."""
-        return self.prepare(backend, f)(*inputs, *v)
+        return self.prepare(driver, f)(*inputs, *v)
 
 
-def reverse(backend: Backend, f: Function) -> Function:
+def reverse(driver: Driver, f: Function) -> Function:
     """``(*inputs, g) -> (value, *cotangents)``."""
 
     def value_and_cotangents(*arguments: Array) -> tuple[Array, ...]:
-        value, cotangents = backend.grad(f, arguments[:-1], arguments[-1])
+        value, cotangents = driver.grad(f, arguments[:-1], arguments[-1])
         return (value, *cotangents)
 
     return value_and_cotangents
 
 
-def forward(backend: Backend, f: Function) -> Function:
+def forward(driver: Driver, f: Function) -> Function:
     """``(*inputs, *tangents) -> (value, tangent)``."""
 
     def value_and_tangent(*arguments: Array) -> tuple[Array, ...]:
         half = len(arguments) // 2
-        return tuple(backend.jvp(f, arguments[:half], arguments[half:]))
+        return tuple(driver.jvp(f, arguments[:half], arguments[half:]))
 
     return value_and_tangent
 
@@ -75,7 +75,7 @@ FORWARD = (
 )
 
 
-def _reverse_over_reverse(b: Backend, f: Function, i: int) -> Function:
+def _reverse_over_reverse(b: Driver, f: Function, i: int) -> Function:
     def slopes(*arguments: Array) -> tuple[Array, ...]:
         *inputs, g, u, _ = arguments
         return tuple(b.grad(lambda *xs: b.grad(f, xs, g)[1][i], inputs, u)[1])
@@ -83,7 +83,7 @@ def _reverse_over_reverse(b: Backend, f: Function, i: int) -> Function:
     return slopes
 
 
-def _forward_over_reverse(b: Backend, f: Function, i: int) -> Function:
+def _forward_over_reverse(b: Driver, f: Function, i: int) -> Function:
     def slopes(*arguments: Array) -> tuple[Array, ...]:
         *inputs, g, u, zero = arguments
         zeros = [zero for _ in inputs]
@@ -95,7 +95,7 @@ def _forward_over_reverse(b: Backend, f: Function, i: int) -> Function:
     return slopes
 
 
-def _reverse_over_forward(b: Backend, f: Function, i: int) -> Function:
+def _reverse_over_forward(b: Driver, f: Function, i: int) -> Function:
     """The gradient of the tangent by input ``i``; ``g`` scales that tangent."""
 
     def slopes(*arguments: Array) -> tuple[Array, ...]:
@@ -114,13 +114,13 @@ def _reverse_over_forward(b: Backend, f: Function, i: int) -> Function:
 class SecondMode:
     """One way to a second derivative.
 
-    ``prepare(backend, f, i)`` gives ``(*inputs, g, u, zero) -> slopes``: how the cotangent of input ``i``
+    ``prepare(driver, f, i)`` gives ``(*inputs, g, u, zero) -> slopes``: how the cotangent of input ``i``
     (for ``g``) changes with each input, times ``u``. ``zero`` is an array of zeros.
     """
 
     name: str
     needs: frozenset[str]
-    prepare: Callable[[Backend, Function, int], Function]
+    prepare: Callable[[Driver, Function, int], Function]
 
 
 SECOND = (

@@ -85,7 +85,7 @@ def names_derivative(target: Target, name: str) -> None:
     function = _named(target, name)
     inputs = _inputs(target, name)
     g = np.ones_like(inputs[0])
-    _, found = target.backend.grad(function, target.put(*inputs), *target.put(g))
+    _, found = target.driver.grad(function, target.put(*inputs), *target.put(g))
     for position, cotangent in enumerate(found):
         got = target.take(cotangent)
         expected = _slope(name, inputs, position)
@@ -139,7 +139,7 @@ def _where(target: Target, function: Callable[..., Any]) -> None:
     expected = np.where(mask, x, y).astype(np.float64)
     _demand(agree(got, [expected], target.usual, 0), "xp.where does not select", [x, y], got, expected)
     g = np.array([_INF, 1.0, 2.0, _INF, 3.0, -1.0], dtype)
-    _, found = target.backend.grad(lambda a, b: function(put, a, b), target.put(x, y), *target.put(g))
+    _, found = target.driver.grad(lambda a, b: function(put, a, b), target.put(x, y), *target.put(g))
     for cotangent, chosen in zip(found, (mask, ~mask), strict=True):
         got, expected = target.take(cotangent), np.where(chosen, g, 0.0)
         good = agree(got, [expected], target.usual, 0)

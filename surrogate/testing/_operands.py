@@ -58,7 +58,7 @@ def _expect(target: Target, op: str, written: str, operands: Operands, dtype: st
     x, g = (np.array(row, numpy_dtype(dtype)) for row in (_X, _UPSTREAM))
 
     def call(v: Any) -> Any:
-        return target.backend.call(op, *(v if operand is None else operand for operand in operands))
+        return target.driver.call(op, *(v if operand is None else operand for operand in operands))
 
     try:
         native = target.take(call(*target.put(x)))
@@ -68,7 +68,7 @@ def _expect(target: Target, op: str, written: str, operands: Operands, dtype: st
     for formula in _FORMULAS[len(operands)]:
         with target.rules({op: formula}):
             given = target.put(x), target.put(g)
-            value, got = (target.take(a) for a in mode.run(target.backend, call, *given))
+            value, got = (target.take(a) for a in mode.run(target.driver, call, *given))
         demand_equal(value.dtype, native.dtype, f"the value's dtype of {written} is not the native one's")
         demand_all(bits(value) == bits(native), f"the value of {written}", {"got": value, "native": native})
         partials = formula(np, *wide)

@@ -56,7 +56,7 @@ def variable(target: Target, formula: str, mode: Mode) -> None:
     """A variable's new value holds from the next forward on, in what was compiled before it changed too."""
     k, op = Variable(1.0), _unary(target)
     found = registry.gradient(op, FORMULAS[formula], {"k": k})
-    run = mode.prepare(target.backend, target.op(op))
+    run = mode.prepare(target.driver, target.op(op))
     for value in (1.0, 0.5, 2.0, 1.0):
         k.value = value
         _expect(target, op, found, mode, run)
@@ -75,7 +75,7 @@ def variable_changed(target: Target, formula: str) -> None:
 
     def run(x: Any, g: Any) -> tuple[Any, Any]:
         k.value = 0.5
-        value, (cotangent,) = target.backend.grad(changing, [x], g)
+        value, (cotangent,) = target.driver.grad(changing, [x], g)
         k.value = 0.5
         return value, cotangent
 
@@ -87,7 +87,7 @@ def _expect(target: Target, op: str, gradient: Gradient, mode: Mode | None, run:
     x, v = (np.array(rows, numpy_dtype(dtype)) for rows in (_X, _V))
     if run is None:
         assert mode is not None
-        run = mode.prepare(target.backend, target.op(op))
+        run = mode.prepare(target.driver, target.op(op))
     with target.rules({op: gradient}):
         _, got = (target.take(a) for a in run(*target.put(x, v)))
     wide = x.astype(np.float64), v.astype(np.float64)

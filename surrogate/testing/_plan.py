@@ -21,6 +21,7 @@ from surrogate.testing import (
     _parameters,
     _scope,
     _shapes,
+    _spellings,
     _values,
 )
 from surrogate.testing._cases import Case, cases
@@ -85,6 +86,7 @@ def plan(backend: Backend) -> list[Check]:
         *_operand_checks(backend),
         *_parameter_checks(backend),
         *_memory_checks(backend),
+        *_spelling_checks(backend),
         *_composite_checks(backend),
         *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
         *_compiled_checks(backend),
@@ -207,6 +209,16 @@ def _shape_checks(backend: Backend) -> Iterator[Check]:
                     yield _at(_shapes.decimals, case, _usual(backend), eager, places)
         for kind in _shapes.INTEGERS:
             yield Check("integers", f"{op}-{kind}", _shapes.integers, (op, kind), op=op, dtype=kind)
+
+
+def _spelling_checks(backend: Backend) -> Iterator[Check]:
+    driver = backend.driver()
+    for op in supported(backend):
+        for name in driver.spellings(op):
+            yield Check("spellings", f"{op}-{name}", _spellings.spellings, (op, name), op=op)
+    ops = tuple(supported(backend))
+    for mode in _claimed(backend, (*REVERSE[1:3], FORWARD[0])):
+        yield Check("spellings", f"together-{mode.name}", _spellings.together, (ops, mode), mode=mode.name)
 
 
 def _operand_checks(backend: Backend) -> Iterator[Check]:

@@ -105,7 +105,7 @@ TWELVE = (
         "cannot do an op raises when it is asked, and never returns zeros. A framework whose private hooks "
         "are missing is refused when the backend loads. An override that captured nothing warns when it "
         "ends.",
-        ("contract", "unsupported"),
+        ("contract", "unsupported", "spellings"),
     ),
 )
 

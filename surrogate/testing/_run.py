@@ -35,8 +35,8 @@ def native(target: Target, case: Case, dtype: str, mode: Mode) -> Array:
 def _native(target: Target, op: str, mode: Mode) -> Any:
     f = target.op(op)
     if "vmap" in mode.needs:
-        f = target.backend.vmap(f)
-    return target.backend.compile(f) if "compile" in mode.needs else f
+        f = target.driver.vmap(f)
+    return target.driver.compile(f) if "compile" in mode.needs else f
 
 
 class Run:
@@ -57,7 +57,7 @@ class Run:
         else:
             given, shown = target.put(self.points.g), inputs
         with target.rules({case.op: case.gradient}):
-            found = mode.run(target.backend, target.op(case.op), shown, given)
+            found = mode.run(target.driver, target.op(case.op), shown, given)
         self.value = target.take(found[0])
         self.results = [target.take(x) for x in found[1:]]
 

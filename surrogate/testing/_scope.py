@@ -197,7 +197,7 @@ def formula_is_native(target: Target, mode: SecondMode) -> None:
     }
     rules = {**everything, meter.op: _uses_ops}
     with target.rules(rules):
-        found = mode.prepare(backend, meter.call, 0)(*target.put(*inputs, ones, ones, np.zeros_like(x)))
+        found = mode.prepare(target.driver, meter.call, 0)(*target.put(*inputs, ones, ones, np.zeros_like(x)))
     expected = reference.second(meter.op, _uses_ops, *inputs, t=(1.0, *(0.0 for _ in inputs[1:])))[0]
     got = target.take(found[0])
     columns = {"x": x, "got": got, "expected": expected}

@@ -51,7 +51,7 @@ def shapes(target: Target, case: Case, dtype: str, name: str, mode: Mode) -> Non
     native = _native(lambda: target.take(call(*target.put(*inputs))), f"{case.op} of the shapes {name}")
     with target.rules({case.op: case.gradient}):
         value, *found = (
-            target.take(x) for x in mode.run(target.backend, call, target.put(*inputs), target.put(g))
+            target.take(x) for x in mode.run(target.driver, call, target.put(*inputs), target.put(g))
         )
     demand_equal(value.shape, native.shape, "the value's shape is not the native one's")
     demand_all(bits(value) == bits(native), f"the value of {case.op}", {"got": value, "native": native})
@@ -74,11 +74,11 @@ def closed_over(target: Target, case: Case, dtype: str, mode: Mode) -> None:
     constants = target.put(*rest)
 
     def call(v: Any) -> Any:
-        return target.backend.call(case.op, v, *constants)
+        return target.driver.call(case.op, v, *constants)
 
     given = target.put(x), target.put(g)
     with target.rules({case.op: case.gradient}):
-        _, got = (target.take(a) for a in mode.run(target.backend, call, *given))
+        _, got = (target.take(a) for a in mode.run(target.driver, call, *given))
     full = tuple(np.broadcast_to(a, x.shape) for a in (x, *rest))
     upstream = g.astype(np.float64)
     expected = reference.vjp(case.op, case.gradient, *(a.astype(np.float64) for a in full), g=upstream)[0]
@@ -99,12 +99,12 @@ def decimals(target: Target, case: Case, dtype: str, places: int, mode: Mode) ->
     arrays = [target.take(a) for a in target.put(*x)]
 
     def call(*inputs: Any) -> Any:
-        return target.backend.call(case.op, *inputs, decimals=places)
+        return target.driver.call(case.op, *inputs, decimals=places)
 
     native = _native(lambda: target.take(call(*target.put(*arrays))), f"{case.op} with decimals={places}")
     with target.rules({case.op: case.gradient}):
         given = target.put(*arrays), target.put(g)
-        value, got = (target.take(a) for a in mode.run(target.backend, call, *given))
+        value, got = (target.take(a) for a in mode.run(target.driver, call, *given))
     demand_all(bits(value) == bits(native), f"the value of {case.op}", {"got": value, "native": native})
     wide = [a.astype(np.float64) for a in arrays]
     upstream = g.astype(np.float64)
@@ -152,7 +152,7 @@ def _while_recording(target: Target, call: Callable[[], Any]) -> Array:
         return v * v
 
     one = np.ones(1, numpy_dtype(target.usual))
-    target.backend.grad(f, target.put(one), *target.put(one))
+    target.driver.grad(f, target.put(one), *target.put(one))
     return target.take(found[0])
 
 

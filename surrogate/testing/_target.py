@@ -27,11 +27,13 @@ class Target:
 
     Attributes:
         backend: the backend.
+        driver: what drives its framework.
         kept: what several checks look at, by key; see :meth:`once`.
     """
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
+        self.driver = backend.driver()
         self.kept: dict[Any, Any] = {}
 
     @property
@@ -46,15 +48,15 @@ class Target:
 
     def op(self, name: str) -> Callable[..., Any]:
         """The op as a function of its inputs."""
-        return lambda *inputs: self.backend.call(name, *inputs)
+        return lambda *inputs: self.driver.call(name, *inputs)
 
     def put(self, *arrays: Array) -> list[Any]:
         """NumPy arrays as the framework's."""
-        return [self.backend.asarray(x) for x in arrays]
+        return [self.driver.asarray(x) for x in arrays]
 
     def take(self, array: Any) -> Array:
         """The framework's array as NumPy's."""
-        return np.asarray(self.backend.numpy(array))
+        return np.asarray(self.driver.numpy(array))
 
     def rules(self, rules: Mapping[str, Spec]) -> ScopedOverride:
         """An override with these rules."""
@@ -92,13 +94,13 @@ class Meter:
 
     def call(self, *inputs: Any) -> Any:
         """The op."""
-        return self.target.backend.call(self.op, *inputs)
+        return self.target.driver.call(self.op, *inputs)
 
     def read(self, f: Callable[..., Any] | None = None) -> float:
         """The derivative here and now."""
         put = self.target.put
         g = np.ones_like(self.inputs[0])
-        _, found = self.target.backend.grad(f or self.call, put(*self.inputs), *put(g))
+        _, found = self.target.driver.grad(f or self.call, put(*self.inputs), *put(g))
         return float(self.target.take(found[0])[0])
 
     def rules(self, factor: float) -> dict[str, Any]:

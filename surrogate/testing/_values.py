@@ -125,12 +125,12 @@ def second(target: Target, case: Case, dtype: str, mode: SecondMode) -> None:
     """Promise 7: second derivatives are those of the formula, 0 for a window."""
     points = _second_points(target, case, dtype)
     arity = len(points.inputs)
-    backend, wide = target.backend, points.wide()
+    wide = points.wide()
     u = np.full(points.g.shape, 0.5)
     given = target.put(*points.inputs, points.g, u.astype(points.g.dtype), np.zeros_like(points.g))
     for i, name in enumerate(case.gradient.op.inputs):
         with target.rules({case.op: case.gradient}):
-            found = [target.take(x) for x in mode.prepare(backend, target.op(case.op), i)(*given)]
+            found = [target.take(x) for x in mode.prepare(target.driver, target.op(case.op), i)(*given)]
         for j in range(arity):
             along = tuple(u * (j == k) for k in range(arity))
             expected = reference.second(
@@ -161,7 +161,7 @@ def product(target: Target, case: Case, dtype: str, mode: SecondMode) -> None:
     constants = target.put(*rest)
     given = target.put(x, points.g, np.ones_like(points.g), np.zeros_like(points.g))
     with target.rules({case.op: case.gradient}):
-        prepared = mode.prepare(target.backend, lambda v: call(v, *constants) * v, 0)
+        prepared = mode.prepare(target.driver, lambda v: call(v, *constants) * v, 0)
         got = target.take(prepared(*given)[0]).astype(np.float64)
     known = np.isfinite(expected)
     scale = np.max(np.abs(expected[known]), initial=0.0)

@@ -1,4 +1,4 @@
-"""Every way to write an op gets its rule, and keeps its native value bit for bit."""
+"""What the kit's check of every spelling does not say: imports, NumPy's own functions, bounds, refusals."""
 
 import math
 
@@ -19,70 +19,30 @@ handed_on = pytest.mark.skipif(
 deprecated = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 
 UNARY = [
-    ("sign", "np.sign", lambda x: anp.sign(x), {}),
     ("sign", "from-import", lambda x: early_sign(x), {}),
     ("sign", "numpy.sign", lambda x: np.sign(x), {}, handed_on),
-    ("round", "np.round", lambda x: anp.round(x), {}),
-    ("round", "np.round(x, 1)", lambda x: anp.round(x, 1), {"decimals": 1}),
-    ("round", "np.round(decimals=-1)", lambda x: anp.round(x, decimals=-1), {"decimals": -1}),
-    ("round", "np.round(a=x)", lambda x: anp.round(a=x, decimals=1), {"decimals": 1}),
-    ("round", "np.round(out=None)", lambda x: anp.round(x, 0, None), {}),
     ("round", "from-import", lambda x: early_round(x), {}),
-    ("round", "np.around", lambda x: anp.around(x), {}),
-    ("round", "np.around(x, 1)", lambda x: anp.around(x, 1), {"decimals": 1}),
-    ("round", "np.rint", lambda x: anp.rint(x), {}),
-    ("round", "x.round()", lambda x: x.round(), {}),
-    ("round", "x.round(1)", lambda x: x.round(1), {"decimals": 1}),
-    ("round", "x.round(decimals=1)", lambda x: x.round(decimals=1), {"decimals": 1}),
     ("round", "numpy.round", lambda x: np.round(x, 1), {"decimals": 1}),
-    ("floor", "np.floor", lambda x: anp.floor(x), {}),
-    ("ceil", "np.ceil", lambda x: anp.ceil(x), {}),
-    ("trunc", "np.trunc", lambda x: anp.trunc(x), {}),
     ("trunc", "np.fix", lambda x: anp.fix(x), {}, deprecated),
     ("trunc", "from-import fix", lambda x: early_fix(x), {}, deprecated),
-    ("abs", "np.abs", lambda x: anp.abs(x), {}),
-    ("abs", "np.absolute", lambda x: anp.absolute(x), {}),
-    ("abs", "np.fabs", lambda x: anp.fabs(x), {}),
-    ("abs", "abs(x)", lambda x: abs(x), {}),
 ]
 
 BINARY = [
-    ("mod", "np.mod", lambda x, y: anp.mod(x, y)),
-    ("mod", "np.remainder", lambda x, y: anp.remainder(x, y)),
     ("mod", "from-import", lambda x, y: early_mod(x, y)),
-    ("mod", "x % y", lambda x, y: x % y),
-    ("mod", "divmod(x, y)[1]", lambda x, y: divmod(x, y)[1]),
-    ("mod", "np.divmod(x, y)[1]", lambda x, y: anp.divmod(x, y)[1]),
-    ("fmod", "np.fmod", lambda x, y: anp.fmod(x, y)),
-    ("floor_divide", "np.floor_divide", lambda x, y: anp.floor_divide(x, y)),
-    ("floor_divide", "x // y", lambda x, y: x // y),
-    ("floor_divide", "divmod(x, y)[0]", lambda x, y: divmod(x, y)[0]),
-    ("maximum", "np.maximum", lambda x, y: anp.maximum(x, y)),
-    ("minimum", "np.minimum", lambda x, y: anp.minimum(x, y)),
-    ("heaviside", "np.heaviside", lambda x, y: anp.heaviside(x, y)),
     ("heaviside", "numpy.heaviside", lambda x, y: np.heaviside(x, y), handed_on),
 ]
 
 REFLECTED = [
-    ("mod", "2.0 % y", lambda y: 2.0 % y),
     ("mod", "numpy.float64 % y", lambda y: np.float64(2.0) % y),
     ("mod", "array % y", lambda y: np.full(7, 2.0) % y),
     ("mod", "divmod(2.0, y)[1]", lambda y: divmod(2.0, y)[1]),
-    ("floor_divide", "2.0 // y", lambda y: 2.0 // y),
     ("floor_divide", "array // y", lambda y: np.full(7, 2.0) // y),
     ("floor_divide", "divmod(2.0, y)[0]", lambda y: divmod(2.0, y)[0]),
 ]
 
 CLIP = [
-    ("positional", lambda x: anp.clip(x, -1.0, 2.0), -1.0, 2.0),
-    ("a_min, a_max", lambda x: anp.clip(x, a_min=-1.0, a_max=2.0), -1.0, 2.0),
-    ("all by name", lambda x: anp.clip(a=x, a_min=-1.0, a_max=2.0), -1.0, 2.0),
-    ("no upper bound", lambda x: anp.clip(x, -1.0, None), -1.0, math.inf),
-    ("no lower bound", lambda x: anp.clip(x, None, 2.0), -math.inf, 2.0),
     ("no lower bound by name", lambda x: anp.clip(x, a_min=None, a_max=2.0), -math.inf, 2.0),
-    ("method", lambda x: x.clip(-1.0, 2.0), -1.0, 2.0),
     ("method by name", lambda x: x.clip(a_min=-1.0, a_max=2.0), -1.0, 2.0),
-    ("method, no lower bound", lambda x: x.clip(None, 2.0), -math.inf, 2.0),
     ("numpy.clip", lambda x: np.clip(x, -1.0, 2.0), -1.0, 2.0),
 ]
 

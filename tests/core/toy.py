@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import surrogate
@@ -26,18 +26,6 @@ class Toy(surrogate.Backend):
         if self.fail and rules:
             raise surrogate.IncompatibleFrameworkError("the hook is gone")
         self.applied.append((None if rules is None else specs(rules), scope))
-
-    def asarray(self, x: Any) -> Any:
-        return x
-
-    def numpy(self, x: Any) -> Any:
-        return x
-
-    def call(self, op: str, *inputs: Any, **attributes: Any) -> Any:
-        raise NotImplementedError
-
-    def grad(self, f: Any, inputs: Sequence[Any], g: Any) -> Any:
-        raise NotImplementedError
 
     def hit(self, op: str) -> None:
         self.state().captured(op)

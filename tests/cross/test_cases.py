@@ -23,11 +23,13 @@ def backend(request):
 
 def grad(backend, op, *inputs, g=1.0, dtype=F32, **attributes):
     """Value and cotangents as NumPy arrays, under whatever is in force."""
-    arrays = [backend.asarray(np.asarray(x, dtype)) for x in inputs]
+    arrays = [backend.driver().asarray(np.asarray(x, dtype)) for x in inputs]
     shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
-    upstream = backend.asarray(np.broadcast_to(np.asarray(g, dtype), shape).copy())
-    value, found = backend.grad(lambda *xs: backend.call(op, *xs, **attributes), arrays, upstream)
-    return backend.numpy(value), [backend.numpy(c) for c in found]
+    upstream = backend.driver().asarray(np.broadcast_to(np.asarray(g, dtype), shape).copy())
+    value, found = backend.driver().grad(
+        lambda *xs: backend.driver().call(op, *xs, **attributes), arrays, upstream
+    )
+    return backend.driver().numpy(value), [backend.driver().numpy(c) for c in found]
 
 
 def under(backend, op, spec, *inputs, **options):
@@ -69,14 +71,14 @@ def test_a5_an_override_that_matched_nothing_says_so(backend):
 
 
 def test_b1_the_rule_of_the_forward_is_the_one_that_counts(backend):
-    x = backend.asarray(np.array([0.5], F32))
-    one = backend.asarray(np.ones(1, F32))
+    x = backend.driver().asarray(np.array([0.5], F32))
+    one = backend.driver().asarray(np.ones(1, F32))
 
     def value_then_gradient(x):
         with surrogate.override(backend, {"sign": "identity"}):
-            return backend.call("sign", x)  # the backward runs after the block
+            return backend.driver().call("sign", x)  # the backward runs after the block
 
-    assert backend.numpy(backend.grad(value_then_gradient, (x,), one)[1][0]).tolist() == [1]
+    assert backend.driver().numpy(backend.driver().grad(value_then_gradient, (x,), one)[1][0]).tolist() == [1]
 
 
 def test_b7_threads_with_their_own_rules_do_not_mix(backend):
@@ -204,12 +206,12 @@ def test_h4_an_infinite_upstream_gradient_selects(backend):
 
 
 def test_h5_a_window_keeps_one_byte_per_element_and_identity_nothing(backend):
-    x = backend.asarray(np.linspace(-2, 2, 1000).astype(F32))
+    x = backend.driver().asarray(np.linspace(-2, 2, 1000).astype(F32))
 
     def kept(spec):
         gc.collect()
         with surrogate.override(backend, {"sign": spec}):
-            return backend.residuals(lambda x: backend.call("sign", x), (x,))
+            return backend.driver().residuals(lambda x: backend.driver().call("sign", x), (x,))
 
     assert (kept("hardtanh"), kept("identity"), kept("arctan")) == (1000, 0, 4000)
 
@@ -222,13 +224,13 @@ def test_i6_a_surrogate_does_not_hide_a_nan_that_is_not_its_own(backend):
 
 def test_second_derivatives_are_those_of_the_formula_everywhere(backend):
     """F7: fast_sigmoid with slope 25 at 0.1."""
-    x, values, one = (backend.asarray(np.array([v], F32)) for v in (0.1, 0.5, 1.0))
+    x, values, one = (backend.driver().asarray(np.array([v], F32)) for v in (0.1, 0.5, 1.0))
 
     def first(x):
-        return backend.grad(lambda x: backend.call("heaviside", x, values), (x,), one)[1][0]
+        return backend.driver().grad(lambda x: backend.driver().call("heaviside", x, values), (x,), one)[1][0]
 
     with surrogate.override(backend, {"heaviside": "fast_sigmoid"}):
-        found = backend.numpy(backend.grad(first, (x,), one)[1][0]).item()
+        found = backend.driver().numpy(backend.driver().grad(first, (x,), one)[1][0]).item()
     exact = surrogate.reference.second("heaviside", "fast_sigmoid", np.float64(F32(0.1)), 0.5, t=(1.0, 0.0))[
         0
     ]

@@ -177,17 +177,17 @@ def test_equal_to_the_code_written_by_hand(name: str, mode: str, case: Any) -> N
     backend, xp = surrogate.load_backend(name), MAKERS[name]()
     if mode == "compiled" and "compile" not in backend.transforms:
         pytest.skip("autograd has no compiler")
-    inputs = [backend.asarray(np.asarray(x)) for x in arrays]
-    g = backend.asarray(G)
+    inputs = [backend.driver().asarray(np.asarray(x)) for x in arrays]
+    g = backend.driver().asarray(G)
 
     def call(*given: Any) -> Any:
         return function(xp, *given)
 
     with surrogate.override(name, {function: spec}):
-        f = backend.compile(call) if mode == "compiled" else call
-        y, found = backend.grad(f, inputs, g)
+        f = backend.driver().compile(call) if mode == "compiled" else call
+        y, found = backend.driver().grad(f, inputs, g)
     if value is not None:
-        np.testing.assert_allclose(backend.numpy(y), value, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(backend.driver().numpy(y), value, rtol=0, atol=1e-6)
     for got, wanted in zip(found, cotangents, strict=True):
         if wanted is not None:
-            np.testing.assert_allclose(backend.numpy(got), wanted, rtol=0, atol=2e-6)
+            np.testing.assert_allclose(backend.driver().numpy(got), wanted, rtol=0, atol=2e-6)

@@ -12,14 +12,17 @@ OPS = ("sign", "round", "mod", "relu", "relu6", "clip", "floor_divide")
 @pytest.mark.parametrize(("cls", "right", "also"), FAULTS, ids=[cls.__name__ for cls, *_ in FAULTS])
 def test_fault_is_rejected_by_the_right_check(cls, right, also):
     report = check_backend(cls(), ops=OPS)
-    assert {failure.promise for failure in report.failures} == {right, *also}, str(report)[:4000]
+    # every fault of an op is one of its spellings, too: what those checks find is in test_driver
+    found = {failure.promise for failure in report.failures} - {"spellings"}
+    assert found == {right, *also}, str(report)[:4000]
 
 
 @pytest.mark.parametrize(("cls", "right"), NARROW, ids=[cls.__name__ for cls, _ in NARROW])
 def test_fault_in_one_place_is_rejected_by_the_checks_that_are_there_for_it(cls, right):
     report = check_backend(cls(), ops=OPS)
-    assert report.failures
-    wrong = [failure.id for failure in report.failures if not right.fullmatch(failure.id)]
+    assert {failure.promise for failure in report.failures} - {"spellings"}
+    found = [failure.id for failure in report.failures if failure.promise != "spellings"]
+    wrong = [one for one in found if not right.fullmatch(one)]
     assert wrong == [], str(report)[:4000]
 
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from toy.backend import Toy
+from toy.backend import Toy, ToyDriver
 
 import surrogate
 from surrogate.testing import BrokenPromiseError, Target, _contract, check_backend, plan
@@ -17,6 +17,10 @@ class Modest(Toy):
     transforms = frozenset({"forward"})
     unsupported = {"relu6": "nobody asked for it"}  # noqa: RUF012
     ops = Toy.ops - {"relu6"}
+
+
+class OnlyGrad(ToyDriver):
+    jvp, vmap = surrogate.Driver.jvp, surrogate.Driver.vmap
 
 
 class OpenEdge(Toy):
@@ -120,8 +124,11 @@ def test_a_report_of_no_checks_is_not_ok():
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"transforms": frozenset({"vmap"}), "vmap": surrogate.Backend.vmap}, "transforms claims 'vmap'"),
-        ({"transforms": frozenset({"forward"}), "jvp": surrogate.Backend.jvp}, "without a method jvp()."),
+        ({"transforms": frozenset({"vmap"}), "driver": lambda self: OnlyGrad(self)}, "claims 'vmap'"),
+        (
+            {"transforms": frozenset({"forward"}), "driver": lambda self: OnlyGrad(self)},
+            "without a method jvp() of the driver.",
+        ),
         ({"dtypes": ("flaot32",)}, "the kit knows float16, bfloat16, float32, float64."),
         ({"dtypes": ()}, "dtypes is ()"),
         ({"framework": None}, "framework is not set."),

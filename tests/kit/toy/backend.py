@@ -36,6 +36,35 @@ class Overridden(tape.Primitive):
         return self.backend.fit(cotangent, shape)
 
 
+class ToyDriver(surrogate.Driver):
+    """What faulty backends change is asked of the backend."""
+
+    def asarray(self, x):
+        return np.asarray(x)
+
+    def numpy(self, x):
+        return np.asarray(tape.unbox(x))
+
+    def spellings(self, op):
+        return {op: lambda *inputs, **attributes: self.backend.call(op, *inputs, **attributes)}
+
+    def grad(self, f, inputs, g):
+        return self.backend.grad(f, inputs, g)
+
+    def jvp(self, f, inputs, tangents):
+        return tape.jvp(f, inputs, tangents)
+
+    def vmap(self, f):
+        return self.backend.vmap(f)
+
+    def compile(self, f):
+        return self.backend.compile(f)
+
+    def residuals(self, f, inputs):
+        level, _, out = tape.record(f, inputs)
+        return sum(np.asarray(x).nbytes for box in tape.nodes(level, out) for x in box.saved)
+
+
 class Toy(surrogate.Backend):
     name = "toy"
     framework = "numpy"
@@ -44,8 +73,8 @@ class Toy(surrogate.Backend):
     dtypes = ("float16", "bfloat16", "float32", "float64")
     xp = namespace
 
-    def apply(self, rules, scope):
-        """Nothing to install: every op asks for the state."""
+    def driver(self):
+        return ToyDriver(self)
 
     # -- what faulty backends change -------------------------------------------------------
 
@@ -76,13 +105,7 @@ class Toy(surrogate.Backend):
     def key(self):
         return self.state().rules
 
-    # -- the contract ----------------------------------------------------------------------
-
-    def asarray(self, x):
-        return np.asarray(x)
-
-    def numpy(self, x):
-        return np.asarray(tape.unbox(x))
+    # -- the framework -----------------------------------------------------------------------
 
     def call(self, op, *inputs, **attributes):
         program = _program.get()
@@ -109,9 +132,6 @@ class Toy(surrogate.Backend):
     def grad(self, f, inputs, g):
         return tape.grad(f, inputs, g)
 
-    def jvp(self, f, inputs, tangents):
-        return tape.jvp(f, inputs, tangents)
-
     def vmap(self, f):
         return tape.vmap(f)
 
@@ -129,10 +149,6 @@ class Toy(surrogate.Backend):
                 _program.reset(token)
 
         return compiled
-
-    def residuals(self, f, inputs):
-        level, _, out = tape.record(f, inputs)
-        return sum(np.asarray(x).nbytes for box in tape.nodes(level, out) for x in box.saved)
 
 
 def _watch(x):
