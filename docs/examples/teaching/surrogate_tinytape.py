@@ -1,8 +1,9 @@
 """surrogate for tinytape: a whole backend."""
 
+from tinytape_audit import Recorded
+
 import surrogate
 import tinytape
-from tinytape_audit import Recorded
 
 native_call = tinytape.call
 

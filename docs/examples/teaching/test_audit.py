@@ -2,6 +2,7 @@ import inspect
 
 import numpy as np
 import pytest
+
 import surrogate
 import tinytape
 

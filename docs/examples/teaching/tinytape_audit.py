@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 import tinytape
 from surrogate.auditing import Call, Size, Trace, Value, span_of, user_place
 
