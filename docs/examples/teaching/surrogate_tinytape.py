@@ -17,9 +17,6 @@ class Tinytape(Recorded, surrogate.Backend):
     def first(self):
         tinytape.call = self.catch  # it asks for the rules at each call
 
-    def last(self):
-        tinytape.call = native_call
-
     def catch(self, name, *inputs):
         state, output = self.state(), native_call(name, *inputs)
         gradient = state.rules.get(name)
@@ -35,9 +32,7 @@ class Tinytape(Recorded, surrogate.Backend):
 
 class Driver(surrogate.Driver):  # how the conformance kit drives the framework
     asarray = staticmethod(tinytape.Tensor)
-
-    def numpy(self, x):
-        return x.data
+    numpy = staticmethod(lambda x: x.data)
 
     def spellings(self, op):
         return {"x % y": lambda x, y: x % y} if op == "mod" else {op: getattr(tinytape, op)}
