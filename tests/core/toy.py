@@ -8,6 +8,22 @@ from typing import Any
 import surrogate
 
 
+class ToyDriver(surrogate.Driver):
+    """NumPy's arrays as they are."""
+
+    def asarray(self, x: Any) -> Any:
+        return x
+
+    def numpy(self, x: Any) -> Any:
+        return x
+
+    def spellings(self, op: str) -> Any:
+        raise NotImplementedError
+
+    def grad(self, f: Any, inputs: Any, g: Any) -> Any:
+        raise NotImplementedError
+
+
 class Toy(surrogate.Backend):
     framework = "numpy"
 
@@ -26,6 +42,9 @@ class Toy(surrogate.Backend):
         if self.fail and rules:
             raise surrogate.IncompatibleFrameworkError("the hook is gone")
         self.applied.append((None if rules is None else specs(rules), scope))
+
+    def driver(self) -> ToyDriver:
+        return ToyDriver(self)
 
     def hit(self, op: str) -> None:
         self.state().captured(op)
