@@ -84,6 +84,18 @@ def at(call: Call, kind: Kind, severity: Severity, detail: str, suggestion: str 
     return Finding(kind, call.name, call.place, severity, detail, suggestion=suggestion, path=call.path)
 
 
+#: How many sources a message names.
+NAMED = 4
+
+
+def effect(costs: tuple[str, ...]) -> str:
+    """What it does to its sources, as the end of a message."""
+    if not costs:
+        return ""
+    more = f" and {len(costs) - NAMED} more" if len(costs) > NAMED else ""
+    return f"; no gradient reaches {', '.join(costs[:NAMED])}{more}"
+
+
 def merged(found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings of one kind, op and line as one, the worst first.
 
@@ -96,7 +108,11 @@ def merged(found: Iterable[Finding]) -> tuple[Finding, ...]:
             old = one[key]
             worse = min(old, finding, key=lambda each: rank(each.severity))
             costs = tuple(sorted({*old.reaches, *finding.reaches}))
-            finding = dataclasses.replace(worse, count=old.count + finding.count, reaches=costs)
+            detail = worse.detail
+            if worse.reaches:
+                detail = detail.replace(effect(worse.reaches), effect(costs))
+            count = old.count + finding.count
+            finding = dataclasses.replace(worse, count=count, reaches=costs, detail=detail)
         one[key] = finding
     kept = [f for (kind, *at), f in one.items() if kind != "unstable" or ("nonfinite", *at) not in one]
     return tuple(sorted(kept, key=lambda f: (rank(f.severity), f.where.file, f.where.line, f.kind, f.op)))

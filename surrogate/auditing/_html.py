@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from surrogate.auditing._finding import SEVERITIES, Finding, rank
+from surrogate.auditing._finding import NAMED, SEVERITIES, Finding, rank
 from surrogate.auditing._layers import Layer
-from surrogate.auditing._lost import NAMED
 from surrogate.auditing._text import footnotes, headline, remedy, shorter
 
 if TYPE_CHECKING:

@@ -8,14 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from surrogate.auditing._fate import Fate, Fates, fates, weight
-from surrogate.auditing._finding import Finding, Kind, Severity, at
+from surrogate.auditing._finding import Finding, Kind, Severity, at, effect
 from surrogate.auditing._graph import Graph
 from surrogate.auditing._remedies import hint_for, rule_for
 from surrogate.auditing._trace import Call
 from surrogate.auditing._vocabulary import DELIBERATE, SHAPE_ONLY
-
-#: How many sources a message names.
-NAMED = 4
 
 #: What ``how`` says of ops that are there to lose a gradient.
 _DELIBERATELY = {"detach": "detach", "stop_gradient": "stop_gradient", "no_grad": "runs under no_grad"}
@@ -72,11 +69,11 @@ def _left(graph: Graph, call: Call, live: list[int]) -> Iterator[_Candidate]:
     costs = _names(graph, graph.upstream(live) - graph.reached)
     if call.reaches:
         severity: Severity = "error" if costs else ("info" if call.name == "bool" else "warning")
-        detail = f"the value leaves the framework and comes back as a constant{_effect(costs)}"
+        detail = f"the value leaves the framework and comes back as a constant{effect(costs)}"
         finding = at(call, "cut", severity, detail, hint_for(call) or "keep it an array of the framework")
         yield _Candidate(dataclasses.replace(finding, reaches=costs), Counter({Fate.LOSS: 1}))
     elif call.reaches is None:
-        detail = f"the value leaves the framework; nobody could try whether it comes back{_effect(costs)}"
+        detail = f"the value leaves the framework; nobody could try whether it comes back{effect(costs)}"
         yield _Candidate(at(call, "cut", "info", detail, hint_for(call)), Counter())
 
 
@@ -101,7 +98,7 @@ def _died(
             call.name,
             call.place,
             severity,
-            f"{_how(graph, call, dead, kind)}{_effect(costs) or _harmless(severity, joined)}",
+            f"{_how(graph, call, dead, kind)}{effect(costs) or _harmless(severity, joined)}",
             suggestion=hint_for(call) if wrong and rule is None else "",
             rule=rule,
             reaches=costs,
@@ -142,13 +139,6 @@ def _how(graph: Graph, call: Call, dead: list[int], kind: str) -> str:
     if kind == "zero":
         return "its derivative is zero everywhere"
     return f"its result ({graph.trace.values[dead[0]].dtype}) cannot carry a gradient"
-
-
-def _effect(costs: tuple[str, ...]) -> str:
-    if not costs:
-        return ""
-    more = f" and {len(costs) - NAMED} more" if len(costs) > NAMED else ""
-    return f"; no gradient reaches {', '.join(costs[:NAMED])}{more}"
 
 
 def _harmless(severity: Severity, joined: Fates) -> str:

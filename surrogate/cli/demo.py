@@ -48,7 +48,7 @@ def demo(
     """Train a binarised and quantised network on handwritten digits, twice.
 
     The network is plain code of its framework, built on sign and round. Natively their gradients are 0, and
-    it learns nothing; under surrogate.override the same code learns.
+    it learns nothing, and an audit says why; under surrogate.override the same code learns.
     """
     if output is None and not as_json:
         output = Path("surrogate-demo.png")
@@ -84,6 +84,7 @@ def demo(
 
 
 def _print(report: Report, console: Console) -> None:
+    console.print(report.audit)
     table = Table(title=f"Handwritten digits with {report.framework} {report.version}", title_justify="left")
     table.add_column("training")
     for heading in ("test accuracy", "weights that got a gradient", "seconds"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+import dataclasses
+import importlib.util
 import pkgutil
 import time
 import warnings
@@ -10,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from surrogate._backend import Backend
 from surrogate._errors import BackendError, UnknownBackendError
 from surrogate._framework import framework_version
 from surrogate._gradient import Gradient
@@ -17,6 +20,7 @@ from surrogate._override import override
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec
 from surrogate._suggest import unknown
+from surrogate.auditing import Report as Audit, Trace, report_of
 from surrogate.demo import models
 from surrogate.demo.digits import make_task
 from surrogate.demo.protocol import Task, Train
@@ -67,6 +71,7 @@ class Report:
         backend, framework, version: the backend, its framework and that framework's version.
         rules: the gradients that were in force in the second training.
         hits: how often each op was captured.
+        audit: of the first gradient that the native training asks for: what costs the weights theirs.
         native, surrogate: the two trainings.
     """
 
@@ -78,6 +83,7 @@ class Report:
     compiled: bool
     rules: dict[str, Gradient]
     hits: dict[str, int]
+    audit: Audit
     native: Training
     surrogate: Training
 
@@ -95,6 +101,7 @@ class Report:
             "compiled": self.compiled,
             "rules": {op: gradient.spec for op, gradient in self.rules.items()},
             "hits": self.hits,
+            "audit": self.audit.to_json(),
             "native": training(self.native),
             "surrogate": training(self.surrogate),
         }
@@ -118,7 +125,7 @@ def run(
     compiled: bool = False,
     on_epoch: OnEpoch = lambda name, accuracy: None,
 ) -> Report:
-    """Train the network natively, then under ``surrogate.override(backend, {**RULES, **rules})``.
+    """Audit the network, train it natively, then under ``surrogate.override(backend, {**RULES, **rules})``.
 
     Args:
         backend: whose framework to use.
@@ -142,6 +149,7 @@ def run(
     scope = override(found, {**RULES, **(rules or {})})
     task = make_task(epochs=epochs, seed=seed, compiled=compiled)
 
+    audit = _audit(found, dataclasses.replace(task, compiled=False))
     native = _train_natively(train, task, "native", on_epoch)
     if scope.rules:
         with scope:
@@ -157,6 +165,7 @@ def run(
         compiled=compiled,
         rules=dict(scope.rules),
         hits=dict(scope.hits),
+        audit=audit,
         native=native,
         surrogate=surrogate,
     )
@@ -170,6 +179,32 @@ def _model(name: str) -> Train:
         )
     module = importlib.import_module(f"{models.__name__}.{name}{_SUFFIX}")
     return cast(Train, module.train)
+
+
+class _Seen(BaseException):
+    """The first gradient was recorded: the training is stopped."""
+
+
+def _audit(backend: Backend, task: Task) -> Audit:
+    """The audit of the network as it is, at its first step.
+
+    Its file is run once more under watch: it may import what makes gradients by name.
+    """
+    spec = importlib.util.find_spec(f"{models.__name__}.{backend.name}{_SUFFIX}")
+    assert spec is not None
+    assert spec.loader is not None
+    model = importlib.util.module_from_spec(spec)
+    traces: list[Trace] = []
+
+    def caught(trace: Trace) -> None:
+        traces.append(trace)
+        raise _Seen
+
+    with contextlib.suppress(_Seen), warnings.catch_warnings(), backend.intercept(caught):
+        warnings.simplefilter("ignore")
+        spec.loader.exec_module(model)
+        model.train(task, lambda accuracy: None)
+    return report_of(traces[0])
 
 
 def _train_natively(train: Train, task: Task, name: str, on_epoch: OnEpoch) -> Training:

@@ -56,7 +56,10 @@ def test_the_json_has_these_fields(full):
         "surrogate": training,
         "picture": str,
     }
-    assert _types(report) == shape
+    audit = report["audit"]
+    assert _types({name: value for name, value in report.items() if name != "audit"}) == shape
+    assert (audit["sources"], audit["reached"]) == (5, 0)
+    assert audit["suggest"].keys() == {"sign", "round"}
     assert report["backend"] == "autograd"
     assert report["rules"] == {"sign": "hardtanh(width=1.0)", "round": "identity"}
     assert report["picture"] == str(picture)
@@ -87,7 +90,14 @@ def test_the_table_and_the_default_picture(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("demo", "--epochs", "1", "--rules", "sign=tanh(slope=2)")
     assert result.exit_code == 0, result.output
-    for text in ("test accuracy", "weights that got", "native", "sign:tanh(slope=2.0), round:identity"):
+    for text in (
+        "0 of 5 parameters have a gradient",
+        "autograd_model.py",
+        "test accuracy",
+        "weights that got",
+        "native",
+        "sign:tanh(slope=2.0), round:identity",
+    ):
         assert text in result.stdout
     assert (tmp_path / "surrogate-demo.png").is_file()
 

@@ -345,6 +345,32 @@ def test_along_the_depth(factor, kind):
     assert [f[0] for f in found(p.trace("loss", w=1.0))] == ([kind] if kind else [])
 
 
+def tower(p, x, name, sizes):
+    for n, size in enumerate(sizes):
+        p.call("mm", x, f"{name}{n}", g_out=span(0, size))
+        x = f"{name}{n}"
+    return x
+
+
+def test_towers_that_meet_in_the_loss_only_are_not_compared():
+    p = Program("w", "v")
+    p.call("add", f"{tower(p, 'w', 'loud', [1e8] * 6)} {tower(p, 'v', 'quiet', [1.0] * 6)}", "loss")
+    assert found(p.trace("loss", w=1.0, v=1.0)) == []
+
+
+def test_a_quiet_head_behind_a_loud_one_is_no_exploding_gradient():
+    p = Program("w")
+    trunk = tower(p, "w", "trunk", [1e7] * 3)
+    p.call("add", f"{tower(p, trunk, 'loud', [1e7] * 6)} {tower(p, trunk, 'quiet', [1.0] * 6)}", "loss")
+    assert found(p.trace("loss", w=1.0)) == []
+
+
+def test_of_two_towers_the_one_that_vanishes_is_told():
+    p = Program("w", "v")
+    p.call("add", f"{tower(p, 'w', 'a', [1e-9, 1e-6, 1e-3, 1])} {tower(p, 'v', 'b', [1.0] * 4)}", "loss")
+    assert [f[0] for f in found(p.trace("loss", w=1.0, v=1.0))] == ["vanishing"]
+
+
 # -- the report --------------------------------------------------------------------------------------
 
 
@@ -355,3 +381,4 @@ def test_findings_of_one_line_are_one_and_counted():
     p.call("add", "hw hv", "loss")
     (f,) = judge(p.trace("loss"), DEFAULTS).findings
     assert (f.count, f.reaches, f.where.line) == (2, ("v", "w"), 7)
+    assert f.detail.endswith("no gradient reaches v, w")

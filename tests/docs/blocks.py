@@ -25,6 +25,11 @@ _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _PRINTS = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 
+#: A block whose last line prints what the text block below it shows.
+_PRINTS_BELOW = re.compile(r"^print\([^#\n]*\)\n\Z", re.MULTILINE)
+_TEXT = re.compile(r"\s*```text\n(.*?)```", re.DOTALL)
+
+
 class Block(NamedTuple):
     """One fenced block, and what each ``print(...)  # this`` in it says that it prints."""
 
@@ -53,7 +58,10 @@ def blocks(page: Path) -> Iterator[Block]:
         if len(named) > 1:
             raise ValueError(f"{page}:{line} mixes {sorted(named)}: one framework a block")
         framework = named.pop() if named else framework
-        yield Block(page, line, code, framework, _PRINTS.findall(code))
+        prints = _PRINTS.findall(code)
+        if _PRINTS_BELOW.search(code) and (below := _TEXT.match(text, end)):
+            prints += [" ".join(line.split()) for line in below.group(1).splitlines()]
+        yield Block(page, line, code, framework, prints)
 
 
 def story(page: Path, framework: str | None) -> list[Block]:
