@@ -19,6 +19,8 @@ class Captured:
         path: the name of the module of the model that ran it, such as ``"encoder.0.act"``, if there is one.
         count: how often.
         why: why it was not captured; empty where it was.
+        beside: ``"cancels at file:line"`` or ``"counts double at file:line"``, where code beside it takes its
+            straight-through gradient away again, or adds one written by hand; empty where nothing is known.
     """
 
     op: str
@@ -29,6 +31,7 @@ class Captured:
     path: str
     count: int
     why: str = ""
+    beside: str = ""
 
     @property
     def where(self) -> str:
@@ -72,11 +75,16 @@ class Captures(Sequence[Captured]):
             for one in self._found
         ]
 
+    @property
+    def beside(self) -> list[str]:
+        """What code beside ops does to their gradient: ``"round: identity cancels at file:line"``."""
+        return [f"{one.op}: {one.gradient} {one.beside}" for one in self._found if one.beside]
+
     def __str__(self) -> str:
         rows = [_HEADS, *self.rows()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-        return "\n".join(lines)
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*lines, *self.beside])
 
     def __repr__(self) -> str:
         return f"Captures({list(self._found)!r})"
@@ -88,7 +96,9 @@ class Captures(Sequence[Captured]):
         body = (
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>" + "".join(
+            f"<p>{html.escape(line)}</p>" for line in self.beside
+        )
 
     def __rich__(self) -> Any:
         from rich.table import Table  # only rich asks for it

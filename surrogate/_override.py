@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -20,7 +21,7 @@ from surrogate._errors import NothingCapturedWarning, ScopeError, SpecError, Uns
 from surrogate._gradient import Gradient
 from surrogate._keys import resolve_other
 from surrogate._names import BackendName, NamedRules
-from surrogate._places import Places, read_places
+from surrogate._places import Places, Site, read_places
 from surrogate._plugins import load_backend
 from surrogate._registry import Spec, registry
 from surrogate._rules import gathered, read_rules
@@ -108,9 +109,10 @@ class Override:
         return f"<{type(self).__name__} {self.backend} {specs}{places}>"
 
     def __str__(self) -> str:
-        hits = ", ".join(f"{op} {count}" for op, count in self.hits.items()) or "nothing"
+        first = self._layer.first or {}
+        hits = [f"{op} {count}{_first(first.get(op))}" for op, count in self.hits.items()]
         table = f"\n{self.captures}" if self._layer.trace else ""
-        return f"{self!r} captured: {hits}{table}"
+        return f"{self!r} captured: {', '.join(hits) or 'nothing'}{table}"
 
     def _repr_html_(self) -> str:
         from surrogate._override_html import as_html  # only a notebook asks for it
@@ -123,6 +125,11 @@ class Override:
         yield "hits", dict(self.hits)
         if self._layer.trace:
             yield "captures", list(self.captures)
+
+
+def _first(site: Site | None) -> str:
+    """Where an op was captured first, for a line."""
+    return f" ({Path(site.file).name}:{site.line})" if site else ""
 
 
 class ProcessOverride(Override):
@@ -329,6 +336,8 @@ def use(
     Whatever is raised, nothing was installed.
     """
     made = ProcessOverride(backend, rules, within=within, outside=outside, trace=trace, **by_name)
+    if rules is None and not by_name:  # who named no op is told where the defaults caught
+        made._layer.first = {}
     return made._install()  # the last step: from then on there is a handle
 
 

@@ -39,6 +39,7 @@ class Layer:
         shadowed: op -> the layer that was put over this one, and its hits then.
         where: ``file:line`` of the call that made it.
         key: what makes it the same one when a notebook's cell is run again; empty for none.
+        first: op -> where it was captured first; None where nobody asks.
         told: places of which a warning was given that no code was met there.
     """
 
@@ -46,6 +47,7 @@ class Layer:
         "_identity",
         "_sites",
         "declined",
+        "first",
         "formulas",
         "hits",
         "key",
@@ -69,6 +71,7 @@ class Layer:
         self.declined: dict[str, str] = {}
         self.told: set[str] = set()
         self.shadowed: dict[str, tuple[Layer, int]] = {}
+        self.first: dict[str, Site] | None = None
         self.where = "?:0"
         self.key = ""
         self._identity = ""
@@ -89,10 +92,17 @@ class Layer:
 
     def captures(self) -> Captures:
         """All that was recorded."""
-        return Captures(
-            Captured(op, self._spec(op) if not why else "", *site, count=count, why=why)
-            for (op, site, why), count in list(self._sites.items())
-        )
+        return Captures(self._captured(*key, count) for key, count in list(self._sites.items()))
+
+    def _captured(self, op: str, site: Site, why: str, count: int) -> Captured:
+        if why:
+            return Captured(op, "", *site, count=count, why=why)
+        from surrogate._cancels import beside  # reads source, which only who traces asks for
+
+        spec = self._spec(op)
+        found = beside(op, spec, site.file, site.line)
+        told = f"{found.what} at {site.file}:{found.line}" if found else ""
+        return Captured(op, spec, *site, count=count, beside=told)
 
     def _spec(self, op: str) -> str:
         gradient = self.rules[op]
@@ -161,6 +171,8 @@ class State:
             layer = self._deciding(op, frame or sys._getframe(1)) or layer
         if layer.trace:
             layer.note(op, self._store.site(frame or sys._getframe(1)))
+        elif layer.first is not None and op not in layer.first:
+            layer.first[op] = self._store.site(frame or sys._getframe(1))
         with self._store.lock:
             layer.hits[op] += 1
             gradient = layer.rules[op]

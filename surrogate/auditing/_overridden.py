@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from surrogate.auditing._finding import Finding, at
 from surrogate.auditing._graph import Graph
@@ -22,9 +23,10 @@ def cancelled(graph: Graph) -> Iterator[Finding]:
     for call in graph.trace.calls:
         if call.rule and graph.counts(call):
             for place in _differences(graph, call):
+                spec = call.rule.partition(":")[2]
                 detail = (
-                    f"under {call.rule} it meets what it was made of in the difference at line {place.line}: "
-                    "their gradients cancel, and the native one was right"
+                    f"{spec} cancels at {Path(place.file).name}:{place.line}: under {call.rule} it meets "
+                    "what it was made of in a difference, and the native gradient was right"
                 )
                 yield at(call, "zero", "warning", detail, _CURE)
                 break
