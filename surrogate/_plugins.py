@@ -23,6 +23,7 @@ from surrogate._errors import (
     SurrogateWarning,
     UnknownBackendError,
 )
+from surrogate._framework import warn_if_newer
 from surrogate._hookspecs import Definition
 from surrogate._keras import of_keras
 from surrogate._op import Op
@@ -108,9 +109,13 @@ def load_backend(backend: str | Backend | ModuleType) -> Backend:
     if backend == "keras" and backend not in found(BACKENDS):
         backend = of_keras()
     with _lock:
-        if backend not in _loaded:
+        known = backend in _loaded
+        if not known:
             _loaded[backend] = _load(backend)
-        return _loaded[backend]
+        loaded = _loaded[backend]
+    if not known:
+        warn_if_newer(loaded)  # once, and after it: a warning that is made an error leaves nothing half done
+    return loaded
 
 
 def register_backend(backend: Backend) -> None:

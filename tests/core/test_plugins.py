@@ -3,7 +3,9 @@
 import importlib
 import sys
 import textwrap
+import warnings
 
+import numpy as np
 import pytest
 
 import surrogate
@@ -269,3 +271,35 @@ def test_a_pack_that_is_wrong_somewhere_is_left_out_as_a_whole(install, text, me
         assert "cbrt_test" not in surrogate.ops()
     assert ".." not in str(caught[0].message)
     assert "pack_bump" not in surrogate.gradients("sign")
+
+
+@pytest.mark.parametrize(
+    ("tested", "warns"),
+    [("0.7.2, 0.10.2 and 0.12.0", True), ("1.0 to 1.9", True), ("1.0 to 999.0", False), ("", False)],
+)
+def test_a_framework_that_is_newer_than_tested_is_told_once(install, tested, warns):
+    install("newer", GOOD.format(name="newer").replace("ops =", f"tested = {tested!r}\n    ops ="))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        surrogate.load_backend("newer")
+        surrogate.load_backend("newer")
+    told = [str(one.message) for one in caught]
+    assert len(told) == warns
+    assert all("newer than what" in text and "surrogate check newer" in text for text in told)
+
+
+def test_the_warning_as_an_error_leaves_the_backend_loaded(install):
+    install("newer", GOOD.format(name="newer").replace("ops =", "tested = '1.0'\n    ops ="))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(surrogate.SurrogateWarning, match="newer than what"):
+            surrogate.load_backend("newer")
+        assert surrogate.load_backend("newer").name == "newer"
+
+
+def test_a_patch_of_a_tested_release_is_not_newer(install):
+    major, minor = np.__version__.split(".")[:2]
+    install("newer", GOOD.format(name="newer").replace("ops =", f"tested = '{major}.{minor}.0'\n    ops ="))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        surrogate.load_backend("newer")
