@@ -425,9 +425,9 @@ def bar(value: float) -> str:
 
 
 INTRODUCTION = """Written by `python benchmarks/bench_peers.py --page`, from runs of that script. A number
-is ours divided by theirs, so less is better: 1.00 is the same, and ten blocks are 1.00. Time is the median of
-the ratios of neighbouring runs in one process; memory is what is kept for the backward pass. A row of one op is
-its forward and backward pass; the others are whole training steps.
+is ours divided by theirs, so less is better: 1.00 is the same, and ten blocks are 1.00. Time is the median
+of the ratios of neighbouring runs in one process; memory is what is kept for the backward pass. A row of one
+op is its forward and backward pass; the others are whole training steps.
 """
 
 BOUNDS = """Where a number is above 1.05 the library is ahead:
@@ -438,8 +438,8 @@ BOUNDS = """Where a number is above 1.05 the library is ahead:
   has nothing to do in the backward.
 - The formula of the spike is six operations, each rounded as in every other framework; theirs divides the
   upstream gradient at once, two passes fewer. At a million elements ours is ahead: it runs in the cache.
-- The binary net in PyTorch (1.06 to 1.09 in three runs) and rounding in a `tf.function` (1.08 and 1.09 in two):
-  not explained.
+- The binary net in PyTorch (1.06 to 1.09 in three runs) and rounding in a `tf.function` (1.08 and 1.09 in
+  two): not explained.
 - JAX: rows differ by up to 0.1 from run to run on this machine, which had other work to do.
 
 Not measured: compiled PyTorch (the script has `--compile`), torchao, AQT and Qwix (of the last two no
