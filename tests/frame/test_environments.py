@@ -1,6 +1,8 @@
 """tox.ini, the workflow and .ci/run name the same environments."""
 
+import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -55,3 +57,30 @@ def test_the_pre_commit_hooks_have_the_pinned_versions(root):
     hooks = [hook for repo in config["repos"] for hook in repo["hooks"]]
     wanted = {name for hook in hooks for name in hook["additional_dependencies"] if "==" in name}
     assert wanted <= pinned
+
+
+@pytest.mark.parametrize(
+    ("required", "classes"),
+    [
+        ("torch", ["TestTorch"]),
+        ("autograd,jax", ["TestAutograd", "TestJax"]),
+        ("", ["TestAutograd", "TestJax", "TestTensorFlow", "TestTorch"]),
+    ],
+)
+def test_the_conformance_of_one_backend_is_collected_alone(root, monkeypatch, required, classes):
+    monkeypatch.setenv("SURROGATE_REQUIRE", required)
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    found = runpy.run_path(str(root / "tests" / "test_conformance.py"))
+    assert sorted(name for name in found if name.startswith("Test")) == classes
+
+
+def test_the_conformance_of_autograd_imports_no_other_framework(root):
+    code = (
+        "import sys, pytest; status = pytest.main(['-q', '--collect-only', 'tests/test_conformance.py']); "
+        "others = {'torch', 'tensorflow', 'jax'} & set(sys.modules); assert not status and not others, others"
+    )
+    environment = {**os.environ, "SURROGATE_REQUIRE": "autograd"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -98,13 +98,13 @@ class DtypeChanged(Toy):
 class Leaks(Toy):
     """The last rules stay in force after their override has ended."""
 
-    last = surrogate.RuleSet({})
+    stale = surrogate.RuleSet({})
 
     def apply(self, rules, scope):
-        self.last = rules or self.last
+        self.stale = rules or self.stale
 
     def rules_here(self):
-        return self.state().rules or self.last
+        return self.state().rules or self.stale
 
     def key(self):
         return self.rules_here()
@@ -114,13 +114,13 @@ class Leaks(Toy):
 class RulesOfTheProcess(Toy):
     """Whoever made the last change decides for every thread."""
 
-    last = surrogate.RuleSet({})
+    stale = surrogate.RuleSet({})
 
     def apply(self, rules, scope):
-        self.last = self.store._process.rules if rules is None else rules
+        self.stale = self.store._process.rules if rules is None else rules
 
     def rules_here(self):
-        return self.last
+        return self.stale
 
 
 @breaks("shapes")
