@@ -55,7 +55,7 @@ def _classifier(net: Any, size: int) -> Any:
 
 @functools.cache
 def _declare_operators() -> Any:
-    """torchvision's operators may be built for another PyTorch; its models need none, and only ask for them."""
+    """The operators of torchvision may be built for another PyTorch; its models need none of them."""
     import torch
 
     declared = torch.library.Library("torchvision", "FRAGMENT")
