@@ -215,21 +215,51 @@ def reversal(call: NativeCall, g: Any, *, factor: float = 1.0) -> Any:
     return scaled(call, g, factor=-factor)
 
 
-#: Formulas that every native op has.
+#: What comes along with backends, and gives way to what is registered under the same name.
+_packs: dict[tuple[str | None, str], dict[str, NativeFormula]] = {}
+#: backend -> formulas that every native op of it has, by name.
+_generic: dict[str, dict[str, Callable[..., Any]]] = {}
 GENERIC: dict[str, Callable[..., Any]] = {"scaled": scaled, "reversal": reversal}
+
+
+def generic(backend: str | None) -> Mapping[str, Callable[..., Any]]:
+    """The formulas that every native op of a backend has; none for functions."""
+    return {} if backend is None else {**GENERIC, **_generic.get(backend, {})}
+
+
+def add_generic(backend: str, functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Give every native op of a backend these formulas."""
+    with _lock:
+        _generic.setdefault(backend, {}).update(functions)
+
+
+def add_shipped(formula: NativeFormula) -> None:
+    """Make a formula known that comes with a backend."""
+    with _lock:
+        _packs.setdefault((formula.backend, formula.key), {})[formula.name] = formula
 
 
 def find_formula(backend: str | None, key: str, name: str) -> NativeFormula | None:
     """The registered formula of this name, or one that every native op has."""
-    if backend is not None and name in GENERIC and name not in _formulas.get((backend, key), {}):
-        return read_native(backend, key, GENERIC[name], name=name, jvp=None, registered=True)
-    return _formulas.get((backend, key), {}).get(name) or _formulas.get((None, key), {}).get(name)
+    found = next((known[name] for known in _known(backend, key) if name in known), None)
+    if found is None and (function := generic(backend).get(name)):
+        return read_native(backend, key, function, name=name, jvp=None, registered=True)
+    return found
 
 
 def formulas(backend: str | None, key: str) -> list[str]:
     """Names of the formulas that are registered for a native op or function."""
-    generic = GENERIC if backend is not None else {}
-    return sorted({*_formulas.get((backend, key), {}), *_formulas.get((None, key), {}), *generic})
+    return sorted({name for known in (*_known(backend, key), generic(backend)) for name in known})
+
+
+def _known(backend: str | None, key: str) -> list[dict[str, NativeFormula]]:
+    """The formulas for a key, those that win first."""
+    return [table.get((owner, key), {}) for table in (_formulas, _packs) for owner in (backend, None)]
+
+
+def shipped(backend: str) -> dict[str, list[str]]:
+    """The names of the formulas that come with a backend, by native name."""
+    return {key: sorted(named) for (owner, key), named in _packs.items() if owner == backend}
 
 
 def add(formula: NativeFormula, *, replace: bool = False) -> None:

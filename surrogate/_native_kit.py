@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from surrogate._aliases import is_through
 from surrogate._digest import digest
 from surrogate._errors import SpecError, UnknownGradientError, UnsupportedOpError
-from surrogate._native import NativeFormula, add, check_name, find_formula, formulas, read_native
+from surrogate._native import (
+    NativeFormula,
+    add,
+    add_generic,
+    add_shipped,
+    check_name,
+    find_formula,
+    formulas,
+    read_native,
+)
 from surrogate._registry import registry
 from surrogate._spec import parse, without_owner
 from surrogate._suggest import meant, nearest, unknown
+from surrogate._target import target
 
 if TYPE_CHECKING:
     from surrogate._backend import Backend
@@ -39,11 +49,23 @@ class NativeKit(abc.ABC):
         """The native names that a public function of the framework ends in; empty for any other path."""
 
     @staticmethod
-    def ship(backend: str, pack: Mapping[str, Mapping[str, Callable[..., Any]]]) -> None:
-        """Register the formulas that come with a backend: native name -> formula by name."""
+    def ship(
+        backend: str,
+        pack: Mapping[Any, Mapping[str, Callable[..., Any]]],
+        every: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    ) -> None:
+        """Register the formulas that come with a backend.
+
+        Args:
+            backend: its name.
+            pack: native name, or a function of the framework's -> formula by name.
+            every: the formulas that every native op has, by name.
+        """
+        add_generic(backend, every)
         for key, named in pack.items():
+            owner, path = (backend, key) if isinstance(key, str) else (None, target(key).path)
             for name, function in named.items():
-                add(read_native(backend, key, function, name=name, jvp=None, registered=True))
+                add_shipped(read_native(owner, path, function, name=name, jvp=None, registered=True))
 
     @staticmethod
     def suggest(name: str, known: Iterable[str]) -> str:
@@ -215,8 +237,6 @@ def register_native(
 
     def decorate(function: F) -> F:
         if is_function(native_name):
-            from surrogate._target import target
-
             owner, key = None, target(native_name).path
         else:
             owner = load_backend(backend)

@@ -30,6 +30,11 @@ tangent_p = Primitive("surrogate_formula_tangent")
 formula_p.multiple_results = tangent_p.multiple_results = True
 
 
+def no_tangent(y: Any) -> ad.Zero:
+    """The tangent of what has none. ``Zero.from_primal_value`` is gone in 0.10."""
+    return ad.Zero(jax.typeof(y).to_tangent_aval())
+
+
 # -- one value, another's derivative ----------------------------------------------------------------
 
 
@@ -102,7 +107,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
     moved = [_instantiated(t, x) for t, x in zip(tangents, inputs, strict=False)]
     found = tangent_p.bind(*inputs, *outputs, *moved, call=call)
     return outputs, [
-        t if jnp.issubdtype(y.dtype, jnp.inexact) else ad.Zero.from_primal_value(y)
+        t if jnp.issubdtype(y.dtype, jnp.inexact) else no_tangent(y)
         for t, y in zip(found, outputs, strict=True)
     ]
 

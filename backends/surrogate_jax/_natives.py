@@ -17,8 +17,8 @@ import surrogate
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_jax._formula import Call, formula_p
 from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
-from surrogate_jax._pack import PACK
-from surrogate_jax._scope import agree, captured, in_keys, is_suspended
+from surrogate_jax._pack import EVERY, FUNCTIONS, PACK
+from surrogate_jax._scope import agree, called, captured, in_keys, is_suspended
 from surrogate_jax._whose import in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
@@ -54,12 +54,8 @@ ENDS: dict[str, tuple[str, ...]] = {
 }
 #: Functions of several steps: what they are made of.
 _COMPOSITES: dict[str, tuple[str, ...]] = {
-    "log_softmax": ("exp", "log", "reduce_max", "reduce_sum"),
     "logsumexp": ("exp", "log", "reduce_max", "reduce_sum"),
-    "norm": ("reduce_sum", "sqrt"),
     "softmax": ("exp", "reduce_max", "reduce_sum", "div"),
-    "relu": ("custom_jvp_call:relu",),
-    "silu": ("logistic", "mul"),
 }
 #: Primitives that run functions: what is inside of them has primitives of its own.
 _RUNNING = frozenset(
@@ -69,19 +65,28 @@ _INTEGER = frozenset(
     {"argmax", "argmin", "eq", "ne", "lt", "le", "gt", "ge", "is_finite", "and", "or", "not"}
 )
 _CUSTOM = "custom_jvp_call:"
+_JIT = "jit:"
+#: Where JAX's functions are public.
+_MODULES = ("jax.nn", "jax.numpy", "jax.numpy.linalg", "jax.scipy.special", "jax.scipy.ndimage")
 
 
 class Natives(NativeKit):
-    """Native names are primitives' names; ``custom_jvp_call:name`` is a function with a rule of its own."""
+    """Native names are primitives' names.
+
+    ``custom_jvp_call:name`` is a function with a rule of its own, ``jit:name`` a function of JAX's that is
+    compiled by itself (``jit:norm``), as a whole.
+    """
 
     def __init__(self, backend: surrogate.Backend) -> None:
         self._backend = backend
         self._hooked: set[str] = set()
-        self.ship("jax", PACK)
+        self.ship("jax", {**PACK, **FUNCTIONS}, EVERY)
 
     def canonical(self, name: str) -> str:
         if name.startswith(_CUSTOM):
             return name
+        if name.startswith(_JIT):
+            return _known_jit(name)
         known = _primitives()
         if name not in known and name not in _RUNNING:
             near = self.suggest(name, known)
@@ -104,7 +109,12 @@ class Natives(NativeKit):
             return ()
         if last in ENDS or last in _COMPOSITES:
             return ENDS.get(last) or _COMPOSITES[last]
-        return (last,) if root.endswith("lax") and last in _primitives() else ()
+        if root.endswith("lax") and last in _primitives():
+            return (last,)
+        public = getattr(sys.modules.get(root.replace("jnp", "jax.numpy")), last, None)
+        if isinstance(public, jax.custom_jvp):
+            return (f"{_CUSTOM}{public.__name__}",)
+        return (_JIT + last,) if _JIT + last in _jits() else ()
 
     def prepare(self, gradient: NativeGradient) -> None:
         name = gradient.key
@@ -115,7 +125,8 @@ class Natives(NativeKit):
             if not any(one.startswith(_CUSTOM) for one in self._hooked - {name}):
                 replace(find("jax:custom_jvp"), "__call__", functools.partial(_custom_hook, self._backend))
             return
-        replace(_primitives()[name], "bind", functools.partial(_hook, self._backend, name))
+        if not name.startswith(_JIT):
+            replace(_primitives()[name], "bind", functools.partial(_hook, self._backend, name))
         jit = find("jax.extend.core.primitives:jit_p")
         replace(jit, "bind", functools.partial(_jit_hook, self._backend, name))
 
@@ -127,6 +138,23 @@ def _primitives() -> dict[str, Any]:
     return {
         value.name: value for module in modules for name, value in vars(module).items() if name.endswith("_p")
     }
+
+
+@functools.cache
+def _jits() -> frozenset[str]:
+    """JAX's public functions that are compiled by themselves."""
+    kind = type(jax.jit(lambda x: x))
+    modules = map(importlib.import_module, _MODULES)
+    return frozenset(_JIT + name for one in modules for name, f in vars(one).items() if type(f) is kind)
+
+
+def _known_jit(name: str) -> str:
+    if name not in _jits():
+        raise UnknownOpError(
+            f"JAX has no public function {name.removeprefix(_JIT)!r} that it compiles by itself"
+            f"{NativeKit.suggest(name, _jits())} Of one that you compile, give the function as the key."
+        )
+    return name
 
 
 def _gradient(backend: surrogate.Backend, name: str, args: Sequence[Any]) -> Any:
@@ -171,7 +199,8 @@ def _hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
         frame = caller(sys._getframe(1))
         if state is None or in_pallas_kernel(frame) or not _is_users(name, frame):
             return bind(*args, **params)
-        return _captured(state, name, bind, args, params, frame)
+        several = _primitives()[name].multiple_results
+        return _captured(state, name, bind, args, params, frame, several=several)
 
     return passing(hooked)
 
@@ -183,13 +212,15 @@ def _captured(
     args: Sequence[Any],
     params: dict[str, Any],
     frame: FrameType,
+    *,
+    several: bool,
 ) -> Any:
     agree(state)
     gradient: Any = state.rule(name, frame)
     if gradient is None:
         return bind(*args, **params)
     place = captured(state, name, frame)
-    value = _Value(bind, tuple(params.items()), _primitives()[name].multiple_results)
+    value = _Value(bind, tuple(params.items()), several)
     asked = _Asked(gradient, value, params)
     call = Call(value, len(args), asked, asked.push, place=place)
     found = formula_p.bind(*map(jnp.asarray, args), call=call)
@@ -205,8 +236,11 @@ def _jit_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
             frame = caller(sys._getframe(1))
             call = jit_call(frame)
             function = call.function.__code__.co_name if call else ""
-            if name in ENDS.get(function, ()) and origin(frame).depth == 0:
-                return _evaluate(state, name, params["jaxpr"], args, frame)
+            if origin(frame).depth == 0:
+                if call and name == _JIT + function and call.function.__module__.startswith("jax."):
+                    return _captured(state, name, bind, args, params, frame, several=True)
+                if name in ENDS.get(function, ()):
+                    return _evaluate(state, name, params["jaxpr"], args, frame)
         return bind(*args, **params)
 
     return passing(hooked)
@@ -216,6 +250,7 @@ def _evaluate(
     state: surrogate.State, name: str, closed: Any, args: Sequence[Any], frame: FrameType
 ) -> list[Any]:
     """A jaxpr, with the primitive captured."""
+    called(closed)  # where it was traced under the rule it holds the formula already
     jaxpr = closed.jaxpr
     values: dict[Any, Any] = {}
 
@@ -228,7 +263,8 @@ def _evaluate(
         given = [read(x) for x in step.invars]
         if step.primitive.name == name:
             native = functools.partial(type(step.primitive).bind, step.primitive)
-            found = _captured(state, name, native, given, step.params, frame)
+            several = step.primitive.multiple_results
+            found = _captured(state, name, native, given, step.params, frame, several=several)
         elif step.primitive.name in ("jit", "pjit"):
             found = _evaluate(state, name, step.params["jaxpr"], given, frame)
         else:

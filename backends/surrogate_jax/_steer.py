@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from surrogate_jax._formula import no_tangent
 from surrogate_jax._scope import suspended
 
 Array = Any
@@ -47,7 +48,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, by: Any) -> 
     y = steer_p.bind(*primals, by=by)
     *ds, _ = primals
     if type(tangents[-1]) is ad.Zero:
-        return y, ad.Zero.from_primal_value(y)
+        return y, no_tangent(y)
     return y, _applied(by, *ds, tangents[-1])
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_tensorflow import _hooks, _met, _types
-from surrogate_tensorflow._pack import PACK
+from surrogate_tensorflow._pack import EVERY, FUNCTIONS, PACK
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._scope import Situation
@@ -22,10 +22,8 @@ ENDS: dict[str, tuple[str, ...]] = {
     "batch_normalization": ("Rsqrt", "Mul"),
     "conv2d_transpose": ("Conv2DBackpropInput",),
     "gather": ("GatherV2",),
-    "linalg.norm": ("Sum", "Sqrt"),
     "matmul": ("MatMul", "BatchMatMulV2"),
     "max_pool2d": ("MaxPool",),
-    "norm": ("Sum", "Sqrt"),
     "reduce_max": ("Max",),
     "reduce_mean": ("Mean",),
     "reduce_min": ("Min",),
@@ -49,7 +47,7 @@ class Natives(NativeKit):
     """Native names are op types, as in ``tf.raw_ops``."""
 
     def __init__(self) -> None:
-        self.ship("tensorflow", PACK)
+        self.ship("tensorflow", {**PACK, **FUNCTIONS}, EVERY)
 
     def canonical(self, name: str) -> str:
         known = [one for one in dir(tf.raw_ops) if not one.startswith("_")]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from surrogate import Backend, Driver, RuleSet, Site
 from surrogate_torch import _checkpoint, _hooks, _namespace, _traced
 from surrogate_torch._boundary import mark
+from surrogate_torch._consumers import USED
 from surrogate_torch._functions import Functions
 from surrogate_torch._install import Installation
+from surrogate_torch._layers import forget_compiled, is_unguarded
 from surrogate_torch._learned import wants_gradient
 from surrogate_torch._natives import Natives
 from surrogate_torch._scope import flags
@@ -28,8 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class TorchBackend(Backend):
     """PyTorch: kernels of ours on the ``Autograd`` dispatch key of the ATen ops.
 
-    They are put in place at the first override and then stay; with no rules in force they pass on to
-    PyTorch's own. Importing the package changes nothing.
+    Those of an op are put in place when it gets its first rule, and then stay; with no rules in force they
+    pass on to PyTorch's own. Importing the package changes nothing.
     """
 
     name = "torch"
@@ -49,25 +51,27 @@ class TorchBackend(Backend):
         self.natives = Natives(self)
         self._lock = threading.Lock()
         self._installation = Installation(self)
-        self._installed = False
-        self._compares = False
+        self._installed: frozenset[str] = frozenset()  # the ops that have had a rule
 
     def apply(self, rules: RuleSet | None, scope: str) -> None:
         """Install the kernels if there is anything to obey; they read :meth:`state` by themselves."""
         if scope == "context":
             flags.local = rules is not None
-        if self._installation.owes_reset:
-            self._installation.settle()
-        if rules and not self._installed:
+        if is_unguarded():
+            forget_compiled()
+        if rules and not self._installed.issuperset(rules):
             with self._lock:
-                if not self._installed:
-                    self._installation.complete()
-                    self._installed = True
-        if rules and not self._compares and not DISCRETE.isdisjoint(rules):
-            with self._lock:
-                if not self._compares:
-                    self._installation.complete_discrete()
-                    self._compares = True
+                self._install(frozenset(rules))
+
+    def _install(self, ops: frozenset[str]) -> None:
+        compares = not ops.isdisjoint(DISCRETE - self._installed)
+        wanted = (ops | USED if compares else ops) - self._installed
+        if wanted:
+            self._installation.complete(wanted, self._installed)
+        if compares:
+            self._installation.complete_discrete()
+            wanted |= DISCRETE
+        self._installed |= wanted
 
     def bound(self, function: F) -> F:
         """``function`` under what is in force now, :func:`fused_windows` too."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from surrogate import Gradient, State
 from surrogate_torch import _fused, _guards
 from surrogate_torch._carried import Handler, Use
 from surrogate_torch._inplace import SurrogateInplace, is_simple
+from surrogate_torch._layers import FRONT, Kernel, Layer, Rank
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
@@ -28,8 +29,6 @@ from surrogate_torch._plain import has_tangent, in_forward_mode
 from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, suspended
 from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import UNARY, Call, Spelling, tensor_slots
-
-Kernel = Callable[..., Any]
 
 #: What carries origins on, of overloads whose kernel is in this module or in :mod:`_discrete`.
 handlers: dict[Any, Handler] = {}
@@ -49,7 +48,7 @@ _below_autograd = torch._C._AutoDispatchBelowAutograd
 _modes = torch._C._len_torch_dispatch_stack
 
 
-def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+def unary(spelling: Spelling, scope: Scope, native: Any) -> Kernel:
     """The kernel of an op of one tensor."""
     op, overload, here, uses = spelling.op, spelling.overload, scope.here, OWN.get(spelling.op)
     own_state = scope.state
@@ -97,7 +96,7 @@ def unary(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     return kernel
 
 
-def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+def general(spelling: Spelling, scope: Scope, native: Any) -> Kernel:
     """The kernel of any other op."""
     overload = spelling.overload
     decimals = "decimals" in (argument.name for argument in overload._schema.arguments)
@@ -124,7 +123,7 @@ def general(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     return kernel
 
 
-def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
+def inplace(spelling: Spelling, scope: Scope, native: Any) -> Kernel:
     """The kernel of the overload that changes its first argument."""
     overload = spelling.inplace
     pass_on = PassOn(spelling.op, overload, native)
@@ -156,16 +155,18 @@ def inplace(spelling: Spelling, native: Any, scope: Scope) -> Kernel:
     return of_one if spelling in UNARY else kernel
 
 
-def front(overload: Any, native: Any) -> Kernel | None:
+def front(overload: Any, rank: Rank) -> Iterator[Layer]:
     """The kernel above torch.func's layers for an overload in whose Tensor slots a number may stand.
 
     There a number is wrapped in the transform's tensor, which cannot be handed to a Python kernel:
     it is made an ordinary tensor before.
     """
     slots = tensor_slots(overload)
-    if len(slots) < 2:
-        return None
+    if len(slots) > 1:
+        yield Layer(overload, FRONT, rank, functools.partial(_front, overload, slots))
 
+
+def _front(overload: Any, slots: Sequence[int], native: Any) -> Kernel:
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if all(isinstance(args[slot], torch.Tensor) for slot in slots):
             return native.call_boxed(keys, *args, **kwargs)

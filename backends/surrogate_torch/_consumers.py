@@ -8,7 +8,6 @@ time being.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from surrogate_torch import _capture, _carried, _origins
 from surrogate_torch._boundary import hide
 from surrogate_torch._carried import Handler, Use
+from surrogate_torch._layers import AUTOGRAD, Layer, Rank, put
 from surrogate_torch._links import KEY
 from surrogate_torch._origins import origin_of
 from surrogate_torch._scope import flags
@@ -25,8 +25,6 @@ aten = torch.ops.aten
 
 _excluding = torch._C._ExcludeDispatchKeyGuard
 _KEYS = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
-_AUTOGRAD = "Autograd"
-_FRONT = "FuncTorchDynamicLayerFrontMode"
 #: The alias does not reach ops without a derivative of their own.
 _COMPOSITE_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradXPU", "AutogradMeta")
 
@@ -146,23 +144,12 @@ class Consumers:
         """Put them on the Autograd key, where they are not."""
         if self._attributes is not None:
             return
-        self._attributes = torch.library.Library("aten", "IMPL")
-        todo = list(_on_autograd())
-        hide([kernel for _, kernel, _ in todo])
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
-            for overload, kernel, key in todo:
-                self._attributes.impl(overload.name(), kernel, key, with_keyset=True)
-                overload._dispatch_cache.clear()
-
-    def take_out(self) -> None:
-        """Take them from the Autograd key."""
-        if self._attributes is not None:
-            library, self._attributes = self._attributes, None
-            library._destroy()
+        self._attributes = put(_on_autograd())
 
 
-#: Ops whose Autograd kernel is one of the rules' own, which asks by itself.
+#: Ops of the catalogue on whose kernels this relies.
+USED = frozenset({"floor_divide", "mod", "maximum", "minimum"})
+#: Overloads whose Autograd kernel is one of the rules' own, which asks by itself.
 _OURS = (
     aten.floor_divide.default,
     aten.floor_divide.Scalar,
@@ -180,13 +167,10 @@ _OURS = (
 _COMPOSED = (aten.one_hot.default, aten.take_along_dim.default)
 
 
-def _on_autograd() -> Iterator[tuple[Any, Callable[..., Any], str]]:
+def _on_autograd() -> Iterator[Layer]:
     for overload, handler in _table().items():
         if overload in _OURS:
             continue
-        for key in _COMPOSITE_KEYS if overload in _COMPOSED else (_AUTOGRAD,):
-            native = torch.library.get_kernel(overload, "AutogradCPU" if key == _AUTOGRAD else key)
-            yield overload, _traced(overload, handler, native), key
-        front = _capture.front(overload, torch.library.get_kernel(overload, _FRONT))
-        if front is not None:
-            yield overload, front, _FRONT
+        for key in _COMPOSITE_KEYS if overload in _COMPOSED else (AUTOGRAD,):
+            yield Layer(overload, key, Rank.ORIGIN, functools.partial(_traced, overload, handler))
+        yield from _capture.front(overload, Rank.ORIGIN)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from surrogate import Rule
 from surrogate_torch import _capture, _forward, _links
+from surrogate_torch._layers import AUTOGRAD, Layer, Rank
 from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture
 from surrogate_torch._origins import Origin, marked
@@ -48,14 +50,11 @@ class Handle(Capture):
         return _links.zeros(floating[0], self.shape, dtype)
 
 
-def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
-    """Overload, kernel and dispatch key of each."""
+def layers(scope: Scope) -> Iterator[Layer]:
+    """The kernels over what gives booleans and integers."""
     for overload, read, finish in _spellings():
-        native = torch.library.get_kernel(overload, "AutogradCPU")
-        yield overload, _kernel(overload, read, finish, native, scope), "Autograd"
-        front = _capture.front(overload, torch.library.get_kernel(overload, "FuncTorchDynamicLayerFrontMode"))
-        if front is not None:
-            yield overload, front, "FuncTorchDynamicLayerFrontMode"
+        yield Layer(overload, AUTOGRAD, Rank.RULE, partial(_kernel, overload, read, finish, scope))
+        yield from _capture.front(overload, Rank.RULE)
 
 
 #: ``finish(call, gradient, needs, found, learned)``: the origin of a result that was found natively.
@@ -66,8 +65,8 @@ def _kernel(
     overload: Any,
     read: Callable[[Args, Kwargs], Any],
     finish: Finish,
-    native: Any,
     scope: Scope,
+    native: Any,
 ) -> Callable[..., Any]:
     pass_on = _capture.PassOn("", overload, native)
     is_idle, run = scope.is_idle, pass_on.run

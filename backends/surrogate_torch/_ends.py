@@ -11,7 +11,7 @@ ENDS: dict[str, tuple[str, ...]] = {
     "conv2d": ("aten::convolution",),
     "conv3d": ("aten::convolution",),
     "cross_entropy": ("aten::_log_softmax", "aten::nll_loss_forward"),
-    "dropout": ("aten::native_dropout",),
+    "dropout": ("aten::mul", "aten::native_dropout"),  # on CPU; elsewhere, and compiled
     "grid_sample": ("aten::grid_sampler_2d", "aten::grid_sampler_3d"),
     "group_norm": ("aten::native_group_norm",),
     "layer_norm": ("aten::native_layer_norm",),

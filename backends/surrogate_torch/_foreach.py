@@ -6,11 +6,13 @@ one of them would otherwise be native without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
+from surrogate_torch._layers import AUTOGRAD, Layer, Rank
 from surrogate_torch._plain import in_forward_mode
 from surrogate_torch._scope import Scope
 
@@ -26,18 +28,19 @@ _FUNCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
-def kernels(scope: Scope) -> Iterator[tuple[Any, Callable[..., Any], str]]:
-    """Overload, kernel and dispatch key of each."""
+def layers(ops: Container[str], scope: Scope) -> Iterator[Layer]:
+    """The kernels over the functions of these ops."""
     for name, (op, function) in _FUNCTIONS.items():
+        if op not in ops:
+            continue
         for packet in (getattr(torch.ops.aten, name), getattr(torch.ops.aten, f"{name}_")):
             for overload in (getattr(packet, overload) for overload in packet.overloads()):
                 if not any(argument.is_out for argument in overload._schema.arguments):
-                    native = torch.library.get_kernel(overload, "AutogradCPU")
-                    inplace = overload._schema.is_mutable
-                    yield overload, _kernel(op, function, native, scope, inplace), "Autograd"
+                    make = partial(_kernel, op, function, overload._schema.is_mutable, scope)
+                    yield Layer(overload, AUTOGRAD, Rank.RULE, make)
 
 
-def _kernel(op: str, function: Callable[..., Any], native: Any, scope: Scope, inplace: bool) -> Any:
+def _kernel(op: str, function: Callable[..., Any], inplace: bool, scope: Scope, native: Any) -> Any:
     def kernel(keys: Any, tensors: Sequence[Any], *others: Any) -> Any:
         state = scope.here(op) if torch.is_grad_enabled() or in_forward_mode() else None
         if state is None or op not in state.rules:

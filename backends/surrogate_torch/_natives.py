@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 
 from surrogate import Backend, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError
-from surrogate_torch import _guards
-from surrogate_torch._boundary import hide
+from surrogate_torch import _guards, _pack
 from surrogate_torch._capture import PassOn, front, needs_of, tracing
 from surrogate_torch._ends import ENDS
+from surrogate_torch._layers import AUTOGRAD, Layer, Rank, forget_compiled, put
 from surrogate_torch._native_node import Asked, Native, Operands
-from surrogate_torch._pack import PACK
 from surrogate_torch._scope import Scope
 
 _after_autograd = torch._C._after_autograd_keyset
@@ -31,7 +29,6 @@ _INTEGER = frozenset(
         *("logical_and", "logical_not", "logical_or", "logical_xor"),
     )
 )
-_FRONT = "FuncTorchDynamicLayerFrontMode"
 
 
 class Natives(NativeKit):
@@ -41,7 +38,7 @@ class Natives(NativeKit):
         self._scope = Scope(backend)
         self._libraries: list[Any] = []  # PyTorch takes kernels out with their library
         self._installed: set[Any] = set()
-        self.ship("torch", PACK)
+        self.ship("torch", _pack.PACK, _pack.EVERY)
 
     def canonical(self, name: str) -> str:
         overloads = _overloads(name)
@@ -77,26 +74,15 @@ class Natives(NativeKit):
     def _install(self, overload: Any) -> None:
         if overload in self._installed:
             return
-        self._installed.add(overload)
-        native = torch.library.get_kernel(overload, "AutogradCPU")
-        todo = [(overload, _kernel(overload, native, self._scope), "Autograd")]
-        above = front(overload, torch.library.get_kernel(overload, _FRONT))
-        if above is not None:
-            todo.append((overload, above, _FRONT))
+        layers = [Layer(overload, AUTOGRAD, Rank.NATIVE, partial(_kernel, overload, self._scope))]
+        layers += front(overload, Rank.NATIVE)
         changing = _in_place(overload)
         if changing is not None:
-            native = torch.library.get_kernel(changing, "AutogradCPU")
-            todo.append((changing, _inplace_kernel(changing, overload, native, self._scope), "Autograd"))
-        hide([kernel for _, kernel, _ in todo])
-        library = torch.library.Library(overload.namespace, "IMPL")
-        self._libraries.append(library)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="(?s).*Overriding a previously registered kernel")
-            for one, kernel, key in todo:
-                library.impl(one.name(), kernel, key, with_keyset=True)
-                one._dispatch_cache.clear()
-        if "torch._dynamo" in sys.modules:
-            torch.compiler.reset()  # what was compiled before has no guard of this operator
+            make = partial(_inplace_kernel, changing, overload, self._scope)
+            layers.append(Layer(changing, AUTOGRAD, Rank.NATIVE, make))
+        self._libraries += put(layers)
+        self._installed.add(overload)
+        forget_compiled()
 
 
 def _names(overload: Any) -> tuple[str, ...]:
@@ -123,7 +109,7 @@ def _look_up(overload: Any, scope: Scope) -> tuple[Any, str, Any]:
     return state, "", None
 
 
-def _kernel(overload: Any, native: Any, scope: Scope) -> Callable[..., Any]:
+def _kernel(overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
     pass_on = PassOn(overload.name(), overload, native)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
@@ -139,9 +125,9 @@ def _kernel(overload: Any, native: Any, scope: Scope) -> Callable[..., Any]:
             name, kept=tracing() is not None, frame=scope.site() if tracing() else sys._getframe(1)
         )
         if pass_on.takes(args):
-            run = functools.partial(overload.redispatch, keys & _after_autograd, *args, **kwargs)
+            run = partial(overload.redispatch, keys & _after_autograd, *args, **kwargs)
         else:
-            run = functools.partial(overload, *args, **kwargs)
+            run = partial(overload, *args, **kwargs)
         asked = Asked(gradient, operands)
         if not _in_transform():
             return Native.apply(asked, run, None, *operands.tensors)
@@ -152,7 +138,7 @@ def _kernel(overload: Any, native: Any, scope: Scope) -> Callable[..., Any]:
     return kernel
 
 
-def _inplace_kernel(changing: Any, overload: Any, native: Any, scope: Scope) -> Callable[..., Any]:
+def _inplace_kernel(changing: Any, overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
     """The kernel of the overload that changes its first argument: the other's result is copied into it."""
     pass_on = PassOn(changing.name(), changing, native)
 

@@ -11,13 +11,15 @@ Found by running every operator of PyTorch's own test database under rules for a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from functools import partial
 from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812 -- as everybody writes it
 
+from surrogate_torch._layers import AUTOGRAD, FRONT, Layer, Rank
 from surrogate_torch._scope import suspended
 from surrogate_torch._spellings import DISCRETE
 
@@ -134,11 +136,11 @@ def is_function_of(op: str, filename: str, name: str) -> bool:
     return any((code.co_filename, code.co_name) == (filename, name) for code in _CODES.get(op, ()))
 
 
-def kernel(native_kernel: Any, uses: frozenset[str]) -> Callable[..., Any]:
+def _kernel(uses: frozenset[str], native: Any) -> Callable[..., Any]:
     """The operator's own kernel, with the ops it uses native."""
 
     def shielded(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        return suspended(uses, native_kernel.call_boxed, keys, *args, **kwargs)
+        return suspended(uses, native.call_boxed, keys, *args, **kwargs)
 
     return shielded
 
@@ -150,20 +152,19 @@ _COMPOSITE_KEYS = (
     "AutogradMPS",
     "AutogradXPU",
     "AutogradMeta",
-    "FuncTorchDynamicLayerFrontMode",
+    FRONT,
 )
 
 
-def shields() -> Iterator[tuple[Any, Callable[..., Any], str]]:
-    """Overload, kernel and dispatch key of everything to be wrapped."""
-    for composite, keys in (
-        *((c, ("Autograd",)) for c in FORMULAS),
-        *((c, _COMPOSITE_KEYS) for c in COMPOSITES),
-    ):
+def layers(ops: Set[str]) -> Iterator[Layer]:
+    """What is wrapped because it uses one of these ops."""
+    formulas, composites = ((c, (AUTOGRAD,)) for c in FORMULAS), ((c, _COMPOSITE_KEYS) for c in COMPOSITES)
+    for composite, keys in (*formulas, *composites):
+        if composite.uses.isdisjoint(ops):
+            continue
         for name in composite.packet.overloads():
             overload = getattr(composite.packet, name)
             if any(argument.is_out for argument in overload._schema.arguments):
                 continue
             for key in keys:
-                found = torch.library.get_kernel(overload, "AutogradCPU" if key == "Autograd" else key)
-                yield overload, kernel(found, composite.uses), key
+                yield Layer(overload, key, Rank.SHIELD, partial(_kernel, composite.uses))

@@ -121,6 +121,10 @@ def test_a_wrong_formula_is_named() -> None:
         ("jax.numpy.sort", surrogate.UnknownOpError, "it ends in 'sort'"),
         ("jax.nn.softmax", surrogate.UnknownOpError, "it ends in 'exp'"),
         ("jax.lax.reduce_window", surrogate.UnknownOpError, "'reduce_window_max'"),
+        ("jax.numpy.linalg.norm", surrogate.UnknownOpError, "it ends in 'jit:norm'"),
+        ("jax.nn.silu", surrogate.UnknownOpError, "it ends in 'jit:silu'"),
+        ("jax.nn.relu", surrogate.UnknownOpError, "it ends in 'custom_jvp_call:relu'"),
+        ("jit:nrom", surrogate.UnknownOpError, "did you mean 'jit:norm'"),
     ],
 )
 def test_names(key: str, error: type[Exception], message: str) -> None:
@@ -136,3 +140,51 @@ def test_the_catalogues_ops_are_caught_beside_it() -> None:
         assert equal(jax.grad(lambda x: jnp.maximum(x, 0.0).sum())(V), jnp.ones(3))
     with surrogate.override("jax", {"floor": "identity"}):
         assert equal(jax.grad(lambda x: lax.floor(x).sum())(V), jnp.ones(3))
+
+
+def test_functions_that_jax_compiles_by_itself_as_a_whole() -> None:
+    nothing, corner = jnp.zeros(2), jnp.array([3.0, 4.0])
+    norm = jax.jit(jax.grad(jnp.linalg.norm))
+    assert np.isnan(norm(nothing)).all()
+    with surrogate.override("jax", {"jit:norm": "finite"}) as o:
+        assert equal(norm(nothing), nothing)
+        assert equal(norm(corner), corner / 5)
+        assert equal(jax.vmap(jax.grad(jnp.linalg.norm))(jnp.stack([nothing, corner]))[1], corner / 5)
+    assert o.hits["jit:norm"] >= 2
+    assert np.isnan(norm(nothing)).all()
+    with surrogate.override("jax", {"jit:silu": "deconvnet"}):
+        assert equal(jax.grad(lambda x: (jax.nn.silu(x) * WEIGHTS).sum())(V), WEIGHTS)
+
+
+def test_integer_outputs_beside_the_floats() -> None:
+    with surrogate.override("jax", {"top_k": lambda call, g: jnp.ones_like(call.inputs[0]) * g.sum()}):
+        assert equal(jax.grad(lambda x: lax.top_k(x, 2)[0].sum())(V), jnp.full(3, 2.0))
+        _, indices = lax.top_k(V, 2)
+        assert indices.tolist() == [2, 1]
+
+
+IMAGES = jnp.ones((1, 1, 3, 3))
+CALLS: dict[str, Any] = {
+    "conv": lambda x: lax.conv(IMAGES * x[0], IMAGES, (1, 1), "SAME"),
+    "conv_general_dilated": lambda x: lax.conv_general_dilated(IMAGES * x[0], IMAGES, (1, 1), "SAME"),
+    "dot": lambda x: jnp.dot(x, x),
+    "matmul": lambda x: jnp.matmul(x, x),
+    "maximum": lambda x: jnp.maximum(x, 0.5),
+    "minimum": lambda x: jnp.minimum(x, 0.5),
+    "reduce_window": lambda x: [
+        lax.reduce_window(x, first, op, (2,), (1,), "VALID")
+        for first, op in ((-jnp.inf, lax.max), (jnp.inf, lax.min), (0.0, lax.add))
+    ],
+    "rsqrt": lax.rsqrt,
+    "top_k": lambda x: lax.top_k(x, 2),
+}
+
+
+def test_public_functions_end_in_the_primitives_that_they_are_answered_with() -> None:
+    from surrogate_jax._natives import ENDS
+
+    for name in set(ENDS) - {"abs"}:  # which is an op of the catalogue
+        rules = {key: lambda call, g: [None] * len(call.inputs) for key in ENDS[name]}
+        with surrogate.override("jax", rules) as o:
+            jax.vjp(CALLS.get(name) or getattr(jnp, name), WEIGHTS / 200)
+        assert all(o.hits.values()), (name, o.hits)

@@ -125,3 +125,38 @@ def test_a_wrong_formula_is_named() -> None:
 def test_names(key: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         surrogate.override("tensorflow", {key: lambda call, g: g})
+
+
+TABLE = tf.ones((2, 4))
+CALLS: dict[str, list[Any]] = {
+    "avg_pool2d": [lambda: tf.nn.avg_pool2d(IMAGE, 2, 2, "VALID")],
+    "batch_normalization": [lambda: tf.nn.batch_normalization(TABLE, TABLE, TABLE, TABLE, TABLE, 1e-3)],
+    "conv2d_transpose": [
+        lambda: tf.nn.conv2d_transpose(IMAGE, tf.ones((2, 2, 1, 1)), (1, 8, 8, 1), 2),
+    ],
+    "gather": [lambda: tf.gather(TABLE, [0])],
+    "matmul": [
+        lambda: tf.matmul(TABLE, TABLE, transpose_b=True),
+        lambda: IMAGE @ IMAGE[..., :1, :],
+    ],
+    "max_pool2d": [lambda: tf.nn.max_pool2d(IMAGE, 2, 2, "VALID")],
+    "reduce_max": [lambda: tf.reduce_max(TABLE)],
+    "reduce_mean": [lambda: tf.reduce_mean(TABLE)],
+    "reduce_min": [lambda: tf.reduce_min(TABLE)],
+    "reduce_sum": [lambda: tf.reduce_sum(TABLE)],
+    "sort": [lambda: tf.sort(TABLE)],
+    "top_k": [lambda: tf.math.top_k(TABLE, 2)],
+}
+
+
+def test_public_functions_end_in_the_op_types_that_they_are_answered_with() -> None:
+    from surrogate_tensorflow._natives import ENDS
+
+    assert set(ENDS) == set(CALLS)
+    for name, calls in CALLS.items():
+        rules = {key: lambda call, g: [None] * len(call.inputs) for key in ENDS[name]}
+        with surrogate.override("tensorflow", rules) as o, tf.GradientTape() as tape:
+            tape.watch([TABLE, IMAGE])
+            for call in calls:
+                call()
+        assert all(o.hits.values()), (name, o.hits)
