@@ -15,7 +15,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from surrogate_torch._capture import needs_of
+from surrogate_torch._capture import needs_of, tracing
 from surrogate_torch._plain import is_large, no_modes
 from surrogate_torch._scope import EVERY, suspended
 
@@ -33,8 +33,6 @@ pull = torch.ops.surrogate.pull.default
 #: token -> how a formula is asked about one call: ``ask(inputs, values, upstream)`` and ``ask.push(...)``.
 _ASKED: dict[str, Any] = {}
 _fresh = itertools.count()
-#: How many calls are remembered: a graph that is traced keeps its token, an eager call needs it once.
-_REMEMBERED = 4096
 
 
 def remember(ask: Any) -> str:
@@ -195,7 +193,10 @@ def _pull_vmap(info: Any, axes: Any, inputs: Any, values: Any, token: str) -> An
         for x, axis in zip(values, axes[1], strict=True)
     ]
     ask = _Batched(_ASKED[token], (list(axes[0]), [0] * len(batched)), info.batch_size)
-    found = pull(list(inputs), batched, remember(ask))
+    token = remember(ask)
+    found = pull(list(inputs), batched, token)
+    if tracing() is None:  # a graph that is being traced keeps its token
+        forget(token)
     return list(found), [0] * len(batched)
 
 

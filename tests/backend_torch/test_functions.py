@@ -241,3 +241,19 @@ def test_a_wrong_formula_is_named() -> None:
         surrogate.override("torch", {quant: lambda call, g: g.sum()}),
     ):
         slope(quant)
+
+
+def test_eager_calls_with_a_formula_are_not_remembered() -> None:
+    from surrogate_torch import _graft
+
+    def stairs(x: torch.Tensor) -> torch.Tensor:
+        return torch.floor(x)
+
+    before, x = len(_graft._ASKED), torch.tensor([0.5, 1.5])
+    with surrogate.override("torch", {stairs: lambda call, g: 3 * g}):
+        for _ in range(3):
+            slope = torch.func.vmap(torch.func.grad(lambda x: stairs(x).sum()))
+            assert slope(x).tolist() == [3.0, 3.0]
+            y = stairs(x.clone().requires_grad_())
+    assert y.requires_grad
+    assert len(_graft._ASKED) == before
