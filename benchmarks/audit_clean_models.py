@@ -188,12 +188,14 @@ def _registration() -> Any:
 
 @model("kornia augmentation before a network")
 def _augmented() -> Any:
-    import kornia.augmentation as K
     import torch
+    from kornia import augmentation as made
 
     torch.manual_seed(0)
-    before = K.AugmentationSequential(
-        K.ColorJiggle(0.2, 0.2, 0.2, 0.1), K.RandomAffine(10.0), K.RandomGaussianBlur((3, 3), (0.5, 1.0))
+    before = made.AugmentationSequential(
+        made.ColorJiggle(0.2, 0.2, 0.2, 0.1),
+        made.RandomAffine(10.0),
+        made.RandomGaussianBlur((3, 3), (0.5, 1.0)),
     )
     net = torch.nn.Sequential(before, torch.nn.Conv2d(3, 8, 3), torch.nn.Flatten(), torch.nn.LazyLinear(10))
     net(torch.rand(4, 3, 16, 16))
