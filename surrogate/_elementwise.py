@@ -70,7 +70,7 @@ class ElementwiseRule(Rule):
         kept = self.kept(needs)
         if kept is Kind.INPUTS:
             saved = tuple([inputs[i] for i in self._positions[self._wanted(needs)]])
-            return saved + self.live.kept(self.live.read(xp, inputs)) if self._has_live else saved
+            return saved + self.live.kept(xp, inputs) if self._has_live else saved
         if kept is Kind.MASK:
             found = self._evaluate_now(xp, inputs, needs)
             if len(found) == 1:  # the common case is on every small op's way

@@ -61,7 +61,7 @@ class LearnedRule(Rule):
             return ()
         own = self._bound.op.arity
         self._inner.live.check(inputs[:own])
-        return (*inputs, *self._live.kept(self._live.read(xp, inputs[:own])))
+        return (*inputs, *self._live.kept(xp, inputs[:own]))
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         wanted = self._wanted(needs)

@@ -14,6 +14,16 @@ Array = Any
 Values = dict[str, Array]
 
 
+def _fits(shape: tuple[int, ...], full: Any) -> bool:
+    """Whether a shape broadcasts to a known one."""
+    try:
+        return len(shape) <= len(full) and all(
+            size in (1, other) for size, other in zip(shape[::-1], full[::-1], strict=False)
+        )
+    except (TypeError, ValueError):
+        return False  # a size that is not known yet
+
+
 class Live:
     """What a rule asks the backend's namespace for: ``xp.parameter(value, like)``.
 
@@ -59,13 +69,20 @@ class Live:
         """
         arrays = [x for x in inputs if hasattr(x, "dtype")]
         for name, value in self._values.items():
-            if value.shape:
+            if value.shape and not _fits(value.shape, arrays[0].shape):  # else on every small op's way
                 self._check(name, value.shape, [x.shape for x in arrays])
         return arrays[0]
 
-    def kept(self, values: Values) -> tuple[Array, ...]:
-        """What is kept for the backward."""
-        return tuple([values[name] for name in self.changing])
+    def kept(self, xp: Any, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """What is kept for the backward: the values that may be others then.
+
+        Raises:
+            ParameterError: a parameter has a shape that does not broadcast against the inputs.
+        """
+        if not self._values:
+            return ()
+        like = self.check(inputs)
+        return tuple([xp.parameter(self._values[name], like) for name in self.changing])
 
     def again(self, xp: Any, kept: Sequence[Array], like: Array) -> Values:
         """All of them as the forward pass saw them."""

@@ -37,7 +37,7 @@ class UpstreamRule(Rule):
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         if not any(self._wanted(needs)):
             return ()
-        return tuple([inputs[i] for i in self._positions]) + self._live.kept(self._live.read(xp, inputs))
+        return tuple([inputs[i] for i in self._positions]) + self._live.kept(xp, inputs)
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         wanted = self._wanted(needs)

@@ -65,7 +65,7 @@ class BoundariesRule(Rule):
 
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         live = self._step.live
-        return (*inputs, *live.kept(live.read(xp, inputs[:1]))) if any(self._wanted(needs)) else ()
+        return (*inputs, *live.kept(xp, inputs[:1])) if any(self._wanted(needs)) else ()
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:
         by_x, by_boundary = self._wanted(needs)
