@@ -72,6 +72,13 @@ class Driver(abc.ABC):
             self._first[op] = next(iter(self.spellings(op).values()))
         return self._first[op](*inputs, **attributes)
 
+    def convertible(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Operands that are no arrays of the framework but turn into them: a name, and what makes one.
+
+        Made of a NumPy array. NumPy's arrays and scalars, Python's numbers and lists are tried anyway.
+        """
+        return {}
+
     def jvp(self, f: Function, inputs: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
         """Forward mode: ``f(*inputs)`` and its tangent. Needed when ``"forward"`` is claimed."""
         raise NotImplementedError

@@ -112,6 +112,24 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
 }
 
 
+@jax.tree_util.register_pytree_node_class
+class _Held:
+    """An array in a box, as a ``Param`` of flax holds it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __jax_array__(self) -> Any:
+        return self.value
+
+    def tree_flatten(self) -> tuple[tuple[Any], None]:
+        return (self.value,), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, parts: tuple[Any]) -> _Held:
+        return cls(*parts)
+
+
 class JaxDriver(Driver):
     """JAX by its own transformations."""
 
@@ -122,6 +140,14 @@ class JaxDriver(Driver):
     def numpy(self, x: Array) -> Any:
         """The array on the host."""
         return np.asarray(x)
+
+    def convertible(self) -> Mapping[str, Callable[[Any], Any]]:
+        """What turns into an array by ``__jax_array__``, weakly typed scalars, and arrays of a subclass."""
+        return {
+            "a subclass of NumPy's": lambda x: x.view(np.memmap),
+            "an object with __jax_array__": lambda x: _Held(jnp.asarray(x)),
+            "a weakly typed scalar": lambda x: jnp.asarray(float(x[0])),
+        }
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``jnp``, ``lax`` and ``nn``, methods and operators."""

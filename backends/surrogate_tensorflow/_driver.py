@@ -141,6 +141,14 @@ class TensorFlowDriver(Driver):
         """The values."""
         return np.asarray(x)
 
+    def convertible(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Variables of TensorFlow and of Keras, and arrays of a subclass."""
+        return {
+            "a subclass of NumPy's": lambda x: x.view(np.memmap),
+            "a Variable": tf.Variable,
+            "a Keras variable": keras.Variable,
+        }
+
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``tf``, of Keras and of ``tf.experimental.numpy``, layers and operators."""
         return _SPELLINGS[op]

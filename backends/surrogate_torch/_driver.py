@@ -125,6 +125,10 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
 }
 
 
+class _Subclass(torch.Tensor):
+    pass
+
+
 class TorchDriver(Driver):
     """PyTorch by ``torch.autograd``, ``torch.func`` and ``torch.compile``."""
 
@@ -135,6 +139,14 @@ class TorchDriver(Driver):
     def numpy(self, x: Array) -> Any:
         """A NumPy array; bfloat16 as ml_dtypes' type."""
         return numpy(x)
+
+    def convertible(self) -> Mapping[str, Callable[[Any], Any]]:
+        """Parameters, tensors of a subclass, and arrays of one."""
+        return {
+            "a subclass of NumPy's": lambda x: x.view(np.memmap),
+            "a Parameter": lambda x: nn.Parameter(self.asarray(x)),
+            "a tensor of a subclass": lambda x: self.asarray(x).as_subclass(_Subclass),
+        }
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions, methods, methods in place, operators and modules."""

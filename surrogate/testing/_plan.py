@@ -16,6 +16,7 @@ from surrogate._listing import op as op_of, ops
 from surrogate.testing import (
     _compiled,
     _contract,
+    _converting,
     _namespace,
     _operands,
     _parameters,
@@ -224,7 +225,12 @@ def _spelling_checks(backend: Backend) -> Iterator[Check]:
 def _operand_checks(backend: Backend) -> Iterator[Check]:
     dtype = _usual(backend)
     for op in supported(backend):
-        if (arity := op_of(op).arity) == 1:
+        arity = op_of(op).arity
+        if op_of(op).output == "float":
+            for position in range(arity):
+                name = f"{op}-converting-{op_of(op).inputs[position]}"
+                yield Check("value", name, _converting.converting, (op, position), op=op, dtype=dtype)
+        if arity == 1:
             continue
         for mode in _claimed(backend, (REVERSE[0], FORWARD[0])):
             place = {"op": op, "dtype": dtype, "mode": mode.name}
