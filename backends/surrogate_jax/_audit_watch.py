@@ -1,4 +1,4 @@
-"""Watching a script until it asks for a gradient: JAX is handed the function then."""
+"""Watching a script until it asks for a gradient: JAX is given the function then."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LINES = 60
 @click.option("--all", "every", is_flag=True, help="Print every failure, however many there are.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(backend: str, ops: tuple[str, ...], promises: tuple[str, ...], every: bool, as_json: bool) -> None:
-    """Check everything that BACKEND claims against the reference, and print what holds.
+    """Check everything that BACKEND claims against the reference, and print the results.
 
     Ends with status 1 if a check fails or there was nothing to check, with 2 for an op that BACKEND refuses.
     """

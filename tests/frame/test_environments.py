@@ -51,6 +51,17 @@ def test_the_nightly_workflow_takes_the_newest_of_every_framework(root):
     assert re.findall(r"constraints = ?(.*)", shown) == [""] * len(names)
 
 
+def test_the_nightly_workflow_runs_environments_that_there_are(root):
+    workflow = yaml.safe_load((root / ".github" / "workflows" / "nightly.yml").read_text())
+    rest = workflow["jobs"]["rest"]["strategy"]["matrix"]["env"]
+    command = [sys.executable, "-m", "tox", "config", "-c", str(root / "tox.ini"), "-k", "commands", "-e"]
+    shown = subprocess.check_output([*command, ",".join(rest)], text=True, cwd=root)
+    sections = shown.split("[testenv:")[1:]
+    assert [section.partition("]")[0] for section in sections] == rest
+    for section in sections:
+        assert re.search(r"commands =\s+\S", section), section
+
+
 def test_the_pre_commit_hooks_have_the_pinned_versions(root):
     pinned = set((root / "constraints" / "newest.txt").read_text().splitlines())
     config = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())
