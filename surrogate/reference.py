@@ -45,7 +45,8 @@ def forward(op: str, *inputs: npt.ArrayLike, **attributes: Any) -> npt.NDArray[A
     known = registry.op(op)
     arrays = _arrays(known, inputs, attributes)
     with np.errstate(all="ignore"):
-        return np.asarray(known.forward(*arrays, **attributes), dtype=_OUTPUT[known.output])
+        found = np.asarray(known.forward(*arrays, **attributes))
+    return found if found.dtype == np.bool_ else found.astype(_OUTPUT[known.output])  # astype(to="bool")
 
 
 def vjp(

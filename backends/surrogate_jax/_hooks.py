@@ -40,6 +40,9 @@ Undo = Callable[[], None]
 Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+#: What ``x.at[index]`` is.
+AT = "jax._src.numpy.array_methods:_IndexUpdateRef"
+
 HOOKS = (
     Hook("jax:make_user_context", "rules become part of every key JAX caches under (public from 0.7.2)"),
     Hook("jax.extend.core.primitives:jit_p", "a jnp function is a jit of JAX's own: its bind sees each call"),
@@ -48,6 +51,7 @@ HOOKS = (
     Hook("jax:custom_jvp.__call__", "what a derivative rule of the user's calls obeys the rules of the call"),
     Hook("jax:custom_vjp.__call__", "likewise"),
     Hook("jax.custom_batching:custom_vmap.__call__", "likewise a batching rule of the user's"),
+    Hook(AT + ".set", "a number that is put where a mask with an origin holds"),
     Hook("asyncio:Handle._run", "the keys follow the async task that runs"),
     Hook("jax._src.core:unsafe_am_i_under_a_jit", "whether a repaired disagreement may already be cached"),
     Hook("jax._src.core:trace_state_clean", "whether a function's call may be differentiated at all"),

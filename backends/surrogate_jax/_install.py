@@ -7,7 +7,7 @@ from functools import partial
 import jax
 
 import surrogate
-from surrogate_jax import _deferred, _discrete, _spellings as spellings
+from surrogate_jax import _deferred, _discrete, _masks, _spellings as spellings
 from surrogate_jax._capture import body_hook, jit_hook, nn_class, primitive_hook, runs
 from surrogate_jax._entered import LOOKED_AT
 from surrogate_jax._hooks import BODIES, Undo, find, primitive, replace_class, replace_each
@@ -23,4 +23,4 @@ def install(backend: surrogate.Backend) -> list[Undo]:
     bodies = [(find(f"jax.extend.core.primitives:{name}"), partial(body_hook, name)) for name in BODIES]
     binds = replace_each([jit, *lax, *bodies])
     nn = [replace_class(find(f"jax.nn:{name}"), partial(nn_class, backend, name)) for name in spellings.NN]
-    return [*binds, *nn, *runs(), *_deferred.install(backend)]
+    return [*binds, *nn, *runs(), *_deferred.install(backend), *_masks.install()]

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from surrogate_tensorflow import _origins
 from surrogate_tensorflow._again import Call, again
+from surrogate_tensorflow._graft import steered
 
 Tensor = Any
 Expression = Callable[[Call], list[Tensor]]
@@ -110,7 +111,9 @@ def _select(call: Call) -> list[Tensor]:
     if call.type == "Select" and condition.shape.rank == 1 and u.shape.rank != 1:  # one for each row
         b = tf.reshape(b, tf.concat([tf.shape(b), tf.ones([tf.rank(u) - 1], tf.int32)], 0))
     if u.dtype.is_floating:
-        return [tf.cast(b, u.dtype) * tf.stop_gradient(u - v)]
+        factor = u - v
+        shape = tf.broadcast_dynamic_shape(tf.shape(b), tf.shape(factor))
+        return [steered(tf.broadcast_to(tf.cast(b, u.dtype), shape), tf.broadcast_to(factor, shape))]
     u, v = _origins.twin(u, call.dtype), _origins.twin(v, call.dtype)
     return [b * u + (1 - b) * v]
 

@@ -41,11 +41,38 @@ def graft(backend: TensorFlowBackend, value: Tensor, twin: Tensor) -> Tensor:
     return carried[0]
 
 
+#: The registered gradient of a carrier of a twin and a factor: the twin gets the product.
+STEER = "surrogate.steer"
+
+
+def _to_twin(node: Any, g: Tensor, *_: Any) -> list[Tensor | None]:
+    return [g * node.inputs[1], None]
+
+
+tf.RegisterGradient(STEER)(_to_twin)
+
+
+def steered(twin: Tensor, factor: Tensor) -> Tensor:
+    """Something whose upstream gradient goes to ``twin`` times ``factor``, and to the factor not at all.
+
+    As of ``twin * tf.stop_gradient(factor)``, but for second derivatives: the gradient is a function of both.
+    """
+    if isinstance(factor, _hooks.eager_tensor.native):
+        result = unrecorded(tf.identity, twin)
+        record("Identity", [result], [twin], lambda g: [g * factor])
+        return result
+    carried = unrecorded(tf.identity_n, [twin, factor])
+    node = carried[0].op
+    node._set_attr("_gradient_op_type", AttrValue(s=STEER.encode()))
+    record(CARRIER, carried[:1], [twin, factor], lambda g: [g * factor, None])
+    return carried[0]
+
+
 def is_graft(node: Any) -> bool:
-    """Whether a node is a carrier of a value and its twin."""
+    """Whether a node is a carrier of a value and its twin, or of a twin and a factor."""
     if node.type != CARRIER:
         return False
     try:
-        return bool(node.get_attr("_gradient_op_type") == GRAFT.encode())
+        return node.get_attr("_gradient_op_type") in (GRAFT.encode(), STEER.encode())
     except ValueError:
         return False

@@ -62,6 +62,8 @@ class TorchBackend(Backend):
         if rules and not self._installed.issuperset(rules):
             with self._lock:
                 self._install(frozenset(rules))
+        if not DISCRETE.isdisjoint(self._installed) and DISCRETE.isdisjoint(rules or ()):
+            self._installation.compares_no_more()
 
     def _install(self, ops: frozenset[str]) -> None:
         compares = not ops.isdisjoint(DISCRETE - self._installed)

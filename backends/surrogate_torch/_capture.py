@@ -175,6 +175,14 @@ def _front(overload: Any, slots: Sequence[int], native: Any) -> Kernel:
     return kernel
 
 
+def fronting(overload: Any, native: Any) -> Kernel:
+    """That kernel, or for any other overload one that passes on."""
+    slots = tensor_slots(overload)
+    if len(slots) > 1:
+        return _front(overload, slots, native)
+    return lambda keys, *args, **kwargs: native.call_boxed(keys, *args, **kwargs)
+
+
 def look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
     """The state that this call obeys and its gradient; None for a call that is not the user's.
 

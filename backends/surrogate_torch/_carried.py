@@ -98,6 +98,9 @@ def arithmetic(use: Use) -> Any:
     integer = _INTEGER.get(use.overload)
     if integer is None:
         return None
+    x_origin = origin_of(x)
+    if integer is _remainder and x_origin is not None and _is_itself(x_origin, y):
+        return marked(use.native(), Origin(x_origin.handle, one_hot=True))  # torch.take_along_dim wraps so
     handle = integer(use)
     found = use.native()
     return None if handle is None else marked(found, Origin(handle.expand(found.shape)))
@@ -158,6 +161,11 @@ def _quotient(use: Use) -> Any:
 def _remainder(use: Use) -> Any:
     """``x % c``: as ``x``."""
     return None if _handle_of(use.args[1]) is not None else _handle_of(use.args[0])
+
+
+def _is_itself(origin: Origin, n: Any) -> bool:
+    """Whether ``i % n`` is the index ``i`` itself."""
+    return origin.one_hot and isinstance(n, int) and n >= origin.handle.shape[-1]
 
 
 _DIVISIONS = (aten.div.Tensor, aten.div.Scalar, aten.div_.Tensor, aten.div_.Scalar)
@@ -360,6 +368,10 @@ def carried(use: Use) -> Any:
         return indexed(use) if use.overload in _INDEXED else None
     if any(origin_of(one) is not None for one in _flat(rest)):
         return None
+    if origin.one_hot and use.overload is aten.cumsum.default:
+        origin = Origin(origin.number())  # a sum of indices is no index
+    if use.overload is aten.constant_pad_nd.default:
+        rest = rest[:1]  # what is filled in comes from nowhere
     kwargs = {key: value for key, value in use.kwargs.items() if key != "dtype"}
     found = use.native()
     made = origin.made(lambda handle: use.overload(handle, *rest, **kwargs))
@@ -426,11 +438,22 @@ def indexed(use: Use) -> Any:
         found, n = use.native(), origin.handle.dim() - 1
         added = _links.contracted(origin.handle, table.movedim(p, 0))
         return _links.plus(found, added.movedim(list(range(n)), list(range(p, p + n))))
-    if len(given) != table.dim():
-        return None
-    others = [index for n, index in enumerate(indices) if n != p]
-    rows = table.movedim(p, -1)[tuple(others)]
-    return _links.plus(use.native(), _links.chosen(origin.handle, rows))
+    return _links.plus(use.native(), _beside_others(table, indices, given, p, origin))
+
+
+def _beside_others(table: Any, indices: Any, given: list[int], p: int, origin: Origin) -> Any:
+    """The handle of ``table[..., i, k]``, several indices of which the one at ``p`` has an origin."""
+    shape = torch.broadcast_shapes(*(indices[n].shape for n in given))
+    rest = [n for n in range(table.dim()) if n not in given]
+    others = [indices[n].expand(shape) for n in given if n != p]
+    rows = table.permute(*(n for n in given if n != p), *rest, p)[tuple(others)]
+    one_hot = origin.handle.expand(*shape, rows.shape[-1])
+    one_hot = one_hot.reshape(*shape, *(1 for _ in rest), rows.shape[-1])
+    found = _links.chosen(one_hot, rows)
+    if given != list(range(given[0], given[-1] + 1)):
+        return found  # what is looked up by indices that are not side by side comes first
+    n = len(shape)
+    return found.movedim(list(range(n)), list(range(given[0], given[0] + n)))
 
 
 def embedded(use: Use) -> Any:

@@ -8,21 +8,25 @@ time being.
 from __future__ import annotations
 
 import functools
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 
 from surrogate_torch import _capture, _carried, _origins
 from surrogate_torch._boundary import hide
 from surrogate_torch._carried import Handler, Use
-from surrogate_torch._layers import AUTOGRAD, Layer, Rank, put
+from surrogate_torch._layers import AUTOGRAD, Layer, Rank, put, take_out
 from surrogate_torch._links import KEY
 from surrogate_torch._origins import origin_of
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
 
+_tracing = TracingContext.try_get
 _excluding = torch._C._ExcludeDispatchKeyGuard
 _KEYS = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
 #: The alias does not reach ops without a derivative of their own.
@@ -123,7 +127,11 @@ def _traced(overload: Any, handler: Handler, native: Any) -> Callable[..., Any]:
 
 
 class Consumers:
-    """The kernels, in place as long as this object lives."""
+    """The kernels, in place as long as this object lives.
+
+    Those on the Autograd key cost every op something: they are there while a compiler traces under a rule,
+    and from a transform of ``torch.func`` on until no rule for such an op is in force.
+    """
 
     def __init__(self) -> None:
         self._fallback = torch.library.Library("_", "IMPL")
@@ -134,7 +142,10 @@ class Consumers:
             hide([kernel])
             self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
         hide([vars(_origins.Discrete)["__torch_function__"].__func__])
+        self._lock = threading.Lock()
+        self._todo: list[Layer] = []
         self._attributes: Any = None
+        self._compiling = False
         _origins.on_attribute[:] = [self.put_in]
 
         for overload in _OURS:
@@ -142,9 +153,30 @@ class Consumers:
 
     def put_in(self) -> None:
         """Put them on the Autograd key, where they are not."""
+        if not self._compiling and _tracing() is not None and "torch._dynamo" in sys.modules:
+            self._compiling = True
+            callbacks = torch._dynamo.callback.callback_handler
+            if self._compiled not in callbacks.end_callbacks:  # a reset of the compiler forgets them
+                callbacks.register_end_callback(self._compiled)
         if self._attributes is not None:
             return
-        self._attributes = put(_on_autograd())
+        with self._lock:
+            if self._attributes is None:
+                self._todo = list(_on_autograd())
+                self._attributes = put(self._todo)
+
+    def _compiled(self, event: Any) -> None:
+        """No compiler is at work any more."""
+        self._compiling = False
+        self.take_out()
+
+    def take_out(self) -> None:
+        """Take them from the Autograd key, unless somebody needs them there."""
+        if self._attributes is None or self._compiling or _origins.on_attributes:
+            return
+        with self._lock:
+            libraries, self._attributes = self._attributes or [], None
+            take_out(self._todo, libraries)
 
 
 #: Ops of the catalogue on whose kernels this relies.

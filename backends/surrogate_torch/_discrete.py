@@ -10,12 +10,12 @@ import torch
 
 from surrogate import Rule
 from surrogate_torch import _capture, _forward, _links
-from surrogate_torch._layers import AUTOGRAD, Layer, Rank
+from surrogate_torch._layers import AUTOGRAD, FRONT, Layer, Rank
 from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture
-from surrogate_torch._origins import Origin, marked
+from surrogate_torch._origins import Origin, marked, prepare
 from surrogate_torch._scope import Scope, flags
-from surrogate_torch._spellings import Args, Call, Kwargs
+from surrogate_torch._spellings import DISCRETE, Args, Call, Kwargs
 
 aten = torch.ops.aten
 
@@ -27,6 +27,18 @@ _COMPARISONS = {
     "equal": "eq",
     "not_equal": "ne",
 }
+
+#: What torch.func takes apart into those ops below its layers.
+_COMPOSED = tuple(
+    getattr(getattr(aten, packet), overload)
+    for packet, overloads in {
+        "to": ("dtype", "dtype_layout", "device", "other"),
+        **dict.fromkeys(
+            ("greater", "greater_equal", "less", "less_equal", "not_equal"), ("Tensor", "Scalar")
+        ),
+    }.items()
+    for overload in overloads
+)
 
 
 class Handle(Capture):
@@ -54,7 +66,25 @@ def layers(scope: Scope) -> Iterator[Layer]:
     """The kernels over what gives booleans and integers."""
     for overload, read, finish in _spellings():
         yield Layer(overload, AUTOGRAD, Rank.RULE, partial(_kernel, overload, read, finish, scope))
-        yield from _capture.front(overload, Rank.RULE)
+        yield _on_top(overload, scope)
+    for overload in _COMPOSED:
+        yield _on_top(overload, scope)
+
+
+def _on_top(overload: Any, scope: Scope) -> Layer:
+    """A kernel above torch.func's layers: what becomes of a result below them is seen there only."""
+
+    def make(native: Any) -> Callable[..., Any]:
+        kernel = _capture.fronting(overload, native)
+
+        def prepared(keys: Any, *args: Any, **kwargs: Any) -> Any:
+            if not DISCRETE.isdisjoint(scope.state().rules):
+                prepare()
+            return kernel(keys, *args, **kwargs)
+
+        return prepared
+
+    return Layer(overload, FRONT, Rank.RULE, make)
 
 
 #: ``finish(call, gradient, needs, found, learned)``: the origin of a result that was found natively.

@@ -88,6 +88,7 @@ HOOKS = (
 
 #: Needed when torch.compile traces; importing them loads the compiler.
 COMPILER_HOOKS = (
+    Hook("torch._dynamo.callback:callback_handler", "be told that no function is being compiled any more"),
     Hook("torch._dynamo.source:GlobalStateSource", "the source of a guard that reads no variable"),
     Hook("torch._C:_dynamo.eval_frame._get_total_cache_entry_count", "how often a function was compiled"),
     Hook("torch._dynamo.config:recompile_limit", "how often it may be (public)"),

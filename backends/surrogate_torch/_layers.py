@@ -107,3 +107,12 @@ def put(layers: Iterable[Layer]) -> list[Any]:
             libraries[space].impl(overload.name(), stack.kernel(), key, with_keyset=True)
             overload._dispatch_cache.clear()  # a compiler that ran before has looked kernels up
     return list(libraries.values())
+
+
+def take_out(layers: Iterable[Layer], libraries: Iterable[Any]) -> None:
+    """Take kernels out again that were put in last, and are in these libraries."""
+    for library in libraries:
+        library._destroy()
+    for overload, key, rank, _ in layers:
+        _stacks[overload, key].makers.pop(rank, None)
+        overload._dispatch_cache.clear()

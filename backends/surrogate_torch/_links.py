@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
@@ -32,6 +32,19 @@ _excluding = torch._C._ExcludeDispatchKeyGuard
 Map = Callable[..., Any]
 
 
+class Maps(NamedTuple):
+    """A linear function of a handle, and of a factor.
+
+    Attributes:
+        push, pull: its tangent ``push(t, factor)`` and cotangent ``pull(g, factor)``.
+        cross: ``cross(handle, g)``, zeros: the factor's cotangent; None where it has none.
+    """
+
+    push: Map
+    pull: Map
+    cross: Map | None = None
+
+
 def zeros(like: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     """-0.0 in a shape: one number in memory, seen many times, but where a tangent has to lie beside it."""
     dtype = dtype or like.dtype
@@ -49,42 +62,50 @@ def _one(dtype: Any, device: Any) -> Any:
 
 
 class Linear(_SingleLevelFunction):
-    """Zeros whose tangent is ``push(t, factor)`` and whose cotangent ``pull(g, factor)``."""
+    """Zeros whose tangent is ``push(t, factor)`` and whose cotangent ``pull(g, factor)``.
+
+    The factor's cotangent is zero too, yet a function of what the handle stands for: ``cross(handle, g)``.
+    It is made for second derivatives alone.
+    """
 
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, int]:
-        return (ctx._autograd_function_id, hash(ctx.pull))
+        return (ctx._autograd_function_id, hash(ctx.maps))
 
     @staticmethod
-    def forward(ctx: Any, shape: Sequence[int], push: Map, pull: Map, handle: Any, factor: Any) -> Any:
-        ctx.push, ctx.pull, ctx.shape, ctx.dtype = push, pull, handle.shape, handle.dtype
-        ctx.save_for_backward(factor)
+    def forward(ctx: Any, shape: Sequence[int], maps: Maps, handle: Any, factor: Any) -> Any:
+        ctx.maps, ctx.shape, ctx.dtype = maps, handle.shape, handle.dtype
+        crosses = maps.cross is not None and ctx.needs_input_grad[3]
+        ctx.save_for_backward(factor, *((handle,) if crosses else ()))
         ctx.save_for_forward(factor)
         with _below_autograd():
             return zeros(handle, shape)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        (factor,) = ctx.saved_tensors
-        found = suspended(EVERY, ctx.pull, g, factor).sum_to_size(ctx.shape)
-        return None, None, None, found.to(ctx.dtype), None
+        factor, *handle = ctx.saved_tensors
+        found = suspended(EVERY, ctx.maps.pull, g, factor).sum_to_size(ctx.shape)
+        by_factor = None
+        if handle and torch.is_grad_enabled():
+            by_factor = ctx.maps.cross(*handle, g).sum_to_size(factor.shape).to(factor.dtype)
+        return None, None, found.to(ctx.dtype), by_factor
 
     @staticmethod
-    def jvp(ctx: Any, _shape: Any, _push: Any, _pull: Any, tangent: Any, _factor: Any) -> Any:
+    def jvp(ctx: Any, _shape: Any, _maps: Any, tangent: Any, _factor: Any) -> Any:
         (factor,) = ctx.saved_tensors
         nested = _in_transform()
         if nested:
             factor = _unpack_dual(factor, 0)[0]
-        found = suspended(EVERY, in_forward, nested, ctx.push, tangent, factor)
+        found = suspended(EVERY, in_forward, nested, ctx.maps.push, tangent, factor)
         return found.to(ctx.dtype)
 
 
-def linear(shape: Sequence[int], push: Map, pull: Map, handle: Any, factor: Any) -> Any:
+def linear(shape: Sequence[int], maps: Maps, handle: Any, factor: Any) -> Any:
     """The handle of a linear function of what ``handle`` stands for."""
     if not _in_transform():
-        return Linear.apply(shape, push, pull, handle, factor)
+        return Linear.apply(shape, maps, handle, factor)
     with enable_single_level_autograd_function():
-        return Linear.apply(shape, push, pull, handle, factor)
+        return Linear.apply(shape, maps, handle, factor)
 
 
 def _product(v: Any, factor: Any) -> Any:
@@ -94,7 +115,30 @@ def _product(v: Any, factor: Any) -> Any:
 def scaled(handle: Any, factor: Any) -> Any:
     """Of ``factor`` times what the handle stands for; shapes broadcast."""
     shape = torch.broadcast_shapes(handle.shape, factor.shape)
-    return linear(shape, _product, _product, handle, factor.to(handle.dtype))
+    return linear(shape, _PRODUCT, handle, factor.to(handle.dtype))
+
+
+_PRODUCT = Maps(_product, _product, scaled)
+
+
+def _at_places(t: Any, places: Any) -> Any:
+    rows = t.reshape(-1, t.shape[-1])
+    return torch.cat([torch.zeros_like(rows[:1]), rows])[places]
+
+
+def _back(size: int, g: Any, places: Any) -> Any:
+    rows = g.reshape(-1, g.shape[-1])
+    return torch.zeros_like(rows[:1]).expand(size + 1, -1).index_add(0, places.reshape(-1), rows)[1:]
+
+
+def moved(one_hot: Any, places: Any) -> Any:
+    """Of the vectors at ``places``, which count from 1; at 0 there is none."""
+    shape, size = one_hot.shape, one_hot.shape[:-1].numel()
+
+    def pull(g: Any, places: Any) -> Any:
+        return _back(size, g, places).reshape(shape)
+
+    return linear((*places.shape, shape[-1]), Maps(_at_places, pull), one_hot, places)
 
 
 def _spread(g: Any, factor: Any) -> Any:
@@ -108,7 +152,14 @@ def _chosen(t: Any, factor: Any) -> Any:
 def chosen(one_hot: Any, factor: Any) -> Any:
     """Of the entry of ``factor`` along the last axis that a one-hot vector says."""
     shape = torch.broadcast_shapes(one_hot.shape, factor.shape)[:-1]
-    return linear(shape, _chosen, _spread, one_hot, factor.to(one_hot.dtype))
+    return linear(shape, _CHOICE, one_hot, factor.to(one_hot.dtype))
+
+
+def _each_class(one_hot: Any, g: Any) -> Any:
+    return scaled(one_hot, g.unsqueeze(-1))
+
+
+_CHOICE = Maps(_chosen, _spread, _each_class)
 
 
 def _rows(t: Any, table: Any) -> Any:
@@ -123,7 +174,26 @@ def _against_rows(g: Any, table: Any) -> Any:
 def contracted(one_hot: Any, table: Any) -> Any:
     """Of ``table[i]``, the index ``i`` taken for its one-hot vector."""
     shape = (*one_hot.shape[:-1], *table.shape[1:])
-    return linear(shape, _rows, _against_rows, one_hot, table.to(one_hot.dtype))
+    return linear(shape, _LOOK_UP, one_hot, table.to(one_hot.dtype))
+
+
+def _by_class(t: Any, g: Any) -> Any:
+    n = list(range(t.dim() - 1))
+    return torch.tensordot(t, g, (n, n))
+
+
+def _back_by_class(c: Any, g: Any) -> Any:
+    n = c.dim() - 1
+    return torch.tensordot(g, c, (list(range(g.dim() - n, g.dim())), list(range(1, n + 1))))
+
+
+def _by_row(one_hot: Any, g: Any) -> Any:
+    """Of the sum of ``g`` over where each class was looked up."""
+    shape = (one_hot.shape[-1], *g.shape[one_hot.dim() - 1 :])
+    return linear(shape, Maps(_by_class, _back_by_class), one_hot, g)
+
+
+_LOOK_UP = Maps(_rows, _against_rows, _by_row)
 
 
 def past(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,10 +30,13 @@ _including = torch._C._IncludeDispatchKeyGuard
 _without_subclass = torch._C.DisableTorchFunctionSubclass
 _in_transform = torch._C._are_functorch_transforms_active
 _tracing = TracingContext.try_get
+_modes = torch._C._len_torch_dispatch_stack  # such a mode may not know a subclass
 _NAME = "_surrogate_origin"
 
 #: Called when an origin is left where no :class:`Discrete` can be.
 on_attribute: list[Callable[[], None]] = []
+#: The origins that were left so under ``torch.func`` and are alive.
+on_attributes: weakref.WeakSet[Origin] = weakref.WeakSet()
 
 
 class Origin:
@@ -45,7 +49,7 @@ class Origin:
         version: the tensor's version; changed in place since, it comes from elsewhere.
     """
 
-    __slots__ = ("handle", "one_hot", "version")
+    __slots__ = ("__weakref__", "handle", "one_hot", "version")
 
     def __init__(self, handle: Any, one_hot: bool = False) -> None:
         self.handle = handle
@@ -61,10 +65,14 @@ class Origin:
 
     def made(self, f: Callable[[Any], Any]) -> Any:
         """Of what a structural op makes of the tensor: its origin, or one for each of several results."""
-        found = torch.func.vmap(f, -1, -1)(self.handle) if self.one_hot else f(self.handle)
-        if isinstance(found, torch.Tensor):
-            return Origin(found, self.one_hot)
-        return [Origin(part, self.one_hot) for part in found]
+        if not self.one_hot:
+            found = f(self.handle)
+            return Origin(found) if isinstance(found, torch.Tensor) else [Origin(part) for part in found]
+        shape = self.handle.shape[:-1]
+        places = f(torch.arange(1, shape.numel() + 1, device=self.handle.device).reshape(shape))
+        if isinstance(places, torch.Tensor):
+            return Origin(_links.moved(self.handle, places), one_hot=True)
+        return [Origin(_links.moved(self.handle, part), one_hot=True) for part in places]
 
 
 class Discrete(torch.Tensor):
@@ -178,15 +186,22 @@ def origin_of(x: Any) -> Origin | None:
     return found
 
 
+def prepare() -> None:
+    """Have the kernels that see an attribute put in place."""
+    for call in on_attribute:
+        call()
+
+
 def marked(x: Any, origin: Origin) -> Any:
     """``x`` with an origin."""
     origin.version = x._version
-    if _tracing() is None and not _in_transform():
+    if _tracing() is None and not _in_transform() and not _modes():
         if "torch._dynamo" in sys.modules:
             torch._dynamo.config.nontraceable_tensor_subclasses.add(Discrete)  # it cannot trace ours
         x = torch.Tensor._make_subclass(Discrete, x)
     else:
-        for prepare in on_attribute:
-            prepare()
+        if _tracing() is None:
+            on_attributes.add(origin)
+        prepare()
     setattr(x, _NAME, origin)
     return x

@@ -379,3 +379,25 @@ def test_where_a_gradient_ends_a_warning_says_so_once(f):
             warnings.simplefilter("error")
             jax.jit(jax.grad(lambda x: run(x)))(X)
     np.testing.assert_array_equal(found, np.zeros_like(X))
+
+
+@pytest.mark.parametrize("constant", [False, True], ids=["traced", "constant"])
+def test_a_number_that_is_put_where_a_concrete_mask_holds(constant):
+    x = jnp.array([[-1.0, 0.3], [2.0, -0.2]])
+    onto = jnp.ones((2, 2, 3)) if constant else None
+    weights = jnp.linspace(-1.0, 2.0, 12).reshape(2, 2, 3)
+
+    def f(x):
+        into = onto if constant else jnp.broadcast_to(x[..., None], (2, 2, 3))
+        return (into.at[x > 0].set(0.75) * weights).sum()
+
+    def by_where(x):
+        into = onto if constant else jnp.broadcast_to(x[..., None], (2, 2, 3))
+        return (jnp.where((x > 0)[..., None], 0.75, into) * weights).sum()
+
+    with surrogate.override("jax", {"greater": "arctan"}):
+        value, found = jax.value_and_grad(f)(x)
+        expected = jax.grad(by_where)(x)
+    assert value == f(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.abs(found).min() > 0

@@ -281,3 +281,15 @@ def test_what_composites_compare_for_themselves_is_native():
         found = tensorflow_modes.eager(lambda x: tf.clip_by_norm(x, 1.0) + 0 * tf.cast(x > 0, F), x)
     np.testing.assert_array_equal(found, native)
     assert o.hits["greater"] == 1
+
+
+def test_the_gradient_of_a_choice_by_its_mask_knows_what_is_chosen_from():
+    x, u, v = tf.constant([-0.5, 0.25]), tf.constant([2.0, 3.0]), tf.constant([1.0, -1.0])
+    with surrogate.override("tensorflow", {"greater": "identity"}), tf.GradientTape() as outer:
+        outer.watch(u)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.where(x > 0, u, v)
+        by_x = tape.gradient(y, x)
+    np.testing.assert_array_equal(by_x, u - v)
+    np.testing.assert_array_equal(outer.gradient(by_x, u), [1.0, 1.0])

@@ -246,3 +246,7 @@ def test_the_new_names_of_ops_that_were():
         0.25,
         0,
     ]
+
+
+def test_a_cast_to_bool_gives_booleans():
+    assert reference.forward("astype", [0.0, 0.1], to="bool").dtype == np.bool_
