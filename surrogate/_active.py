@@ -197,12 +197,6 @@ class Store:
 
         return Block(begin, end)
 
-    @untraced
-    def inside(self, layer: Layer) -> Block:
-        """A block inside a layer, in this context."""
-        entry = Entry(layer)
-        return Block(lambda: self.push(layer, entry), lambda: self.pop(entry))
-
     def under(self, state: State | None, function: Callable[..., R], args: Any, kwargs: Any) -> R:
         """Call ``function`` under exactly these rules; an interrupt at its end leaves nothing of them."""
         before = self._local.get()

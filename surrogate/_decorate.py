@@ -26,9 +26,11 @@ class Inside:
     def __init__(self, store: Store, layer: Layer) -> None:
         self.store = store
         self.layer = layer
+        self._state: object = None  # held, so that it is not made anew for each block
 
     def __call__(self) -> Block:
-        return self.store.inside(self.layer)
+        entry = Entry(self.layer)
+        return Block(lambda: self._push(entry), lambda: self.store.pop(entry))
 
     @property
     def identity(self) -> str:
@@ -38,8 +40,12 @@ class Inside:
     def begin(self) -> Entry:
         """Enter it, where there is no block; for :meth:`end`."""
         entry = Entry(self.layer)
-        self.store.push(self.layer, entry)
+        self._push(entry)
         return entry
+
+    def _push(self, entry: Entry) -> None:
+        self.store.push(self.layer, entry)
+        self._state = self.store.state()
 
     def end(self, entry: Entry) -> None:
         """Leave it."""

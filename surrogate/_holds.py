@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextvars
 import threading
 import weakref
-from collections.abc import Mapping
 from typing import Any
 
 from surrogate._exchange import Catcher, exchange
 from surrogate._function import FunctionGradient
+from surrogate._ruleset import RuleSet
 
 
 class _Hold:
@@ -17,7 +17,7 @@ class _Hold:
 
     __slots__ = ("__weakref__", "_finalizer")
 
-    def __init__(self, name: str, catch: Catcher, gradients: list[FunctionGradient]) -> None:
+    def __init__(self, name: str, catch: Catcher, gradients: tuple[FunctionGradient, ...]) -> None:
         exchanges = [exchange(gradient.target) for gradient in gradients]
         for one in exchanges:
             one.hold(name, catch)
@@ -49,9 +49,9 @@ class Holds:
             "surrogate_functions", default=None
         )
 
-    def changed(self, rules: Mapping[str, Any] | None, scope: str) -> None:
+    def changed(self, rules: RuleSet | None, scope: str) -> None:
         """The rules in force have changed, in the process or in this context."""
-        gradients = [g for g in (rules or {}).values() if isinstance(g, FunctionGradient)]
+        gradients = () if rules is None else rules.functions
         if scope == "process":
             with self._lock:
                 before, self._process = self._process, self._held(gradients)
@@ -60,5 +60,5 @@ class Holds:
         elif gradients or self._context.get() is not None:
             self._context.set(self._held(gradients))
 
-    def _held(self, gradients: list[FunctionGradient]) -> _Hold | None:
+    def _held(self, gradients: tuple[FunctionGradient, ...]) -> _Hold | None:
         return _Hold(self._name, self._catch, gradients) if gradients else None

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from surrogate._digest import digest
+from surrogate._function import FunctionGradient
 from surrogate._gradient import Gradient
 from surrogate._places import Places
 
@@ -55,6 +56,11 @@ class RuleSet(Mapping[str, Gradient]):
     def keyed(self) -> Mapping[str, str]:
         """For each op the text that a compiler keys on: it differs whenever the gradient may."""
         return {op: self._key(op) for op in self._rules}
+
+    @cached_property
+    def functions(self) -> tuple[Any, ...]:
+        """The gradients of whole functions among them."""
+        return tuple([gradient for gradient in self.values() if isinstance(gradient, FunctionGradient)])
 
     @cached_property
     def learns(self) -> bool:

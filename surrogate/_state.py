@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
@@ -121,13 +122,26 @@ class State:
         traced: whether an override wants to know where ops are captured.
     """
 
-    __slots__ = ("_decided", "_first", "_layers", "_placed", "_store", "rules", "traced")
+    __slots__ = (
+        "__weakref__",
+        "_above",
+        "_decided",
+        "_first",
+        "_layers",
+        "_on_top",
+        "_placed",
+        "_store",
+        "rules",
+        "traced",
+    )
 
     def __init__(self, store: Store, layers: Mapping[str, tuple[Layer, ...]]) -> None:
         """``layers``: for each op those that may decide about it, from the top down; the last has no place,
         if there is one without.
         """
         self._store = store
+        self._above: weakref.WeakValueDictionary[tuple[int, ...], State] = weakref.WeakValueDictionary()
+        self._on_top: tuple[Layer, ...] = ()
         self._layers = dict(layers)
         self._placed = {op for op, found in layers.items() if found[0].places is not None}
         first = {
@@ -238,14 +252,23 @@ class State:
 
     def under(self, layers: tuple[Layer, ...]) -> State:
         """This state with layers put on top, in order."""
-        found = dict(self._layers)
+        key = tuple(map(id, layers))
+        made = self._above.get(key)
+        if made is not None:  # it keeps its layers, so that an id names one of them
+            return made
+        found, hides = dict(self._layers), False
         for layer in layers:
             below = found if layer.places is not None else {}
             for op in layer.rules:
                 for hidden in found.get(op, ()) if layer.places is None else ():
                     hidden.shadowed.setdefault(op, (layer, layer.hits.get(op, 0)))
+                    hides = True
             found.update({op: (layer, *below.get(op, ())) for op in layer.rules})
-        return State(self._store, found)
+        made = State(self._store, found)
+        made._on_top = layers
+        if not hides:  # what hides another is told each time
+            self._above[key] = made
+        return made
 
 
 class Entry:
