@@ -95,7 +95,9 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "lax.clamp": lambda x, lo, hi: lax.clamp(lo, x, hi),
         "jnp.clip(x, -1, None)": Spelling(lambda x: jnp.clip(x, -1, None), {"lo": -1.0, "hi": math.inf}),
         "jnp.clip(x, None, hi)": Spelling(lambda x, hi: jnp.clip(x, None, hi), {"lo": -math.inf}),
-        "lax.clamp(-0.5, x, 0.25)": Spelling(lambda x: lax.clamp(-0.5, x, 0.25), {"lo": -0.5, "hi": 0.25}),
+        "lax.clamp of numbers": Spelling(
+            lambda x: lax.clamp(x.dtype.type(-0.5), x, x.dtype.type(0.25)), {"lo": -0.5, "hi": 0.25}
+        ),
     },
     "maximum": _both("jnp.maximum", "lax.max"),
     "minimum": _both("jnp.minimum", "lax.min"),
