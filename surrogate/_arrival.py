@@ -26,7 +26,8 @@ def when_imported(names: Sequence[str], arrived: Callable[[str], None]) -> Itera
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        if finder in (sys.meta_path or ()):  # None when the process ends
+            sys.meta_path.remove(finder)
 
 
 class _Finder(MetaPathFinder):

@@ -15,7 +15,7 @@ Limits, each with what happens:
   raises once, and is right from then on.
 * Pallas kernels, and whatever JAX calls in its own functions and derivative rules, stay native.
 * ``round(x)`` without digits is an integer in JAX: a rule for ``astype`` carries its gradient.
-* ``jax.experimental.jet``, and ``sparsify`` on sparse arrays, have no rule for a captured op and raise.
+* ``jax.experimental.jet`` has no rule for a captured op and raises; ``sparsify`` has one where JAX has.
 * ``modf`` is ``fmod(x, 1)`` and ``trunc``; ``divmod`` is ``floor_divide`` and ``mod``.
 """
 

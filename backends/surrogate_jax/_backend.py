@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import jax
 
 import surrogate
-from surrogate_jax import _discrete, _namespace, _scope
+from surrogate_jax import _discrete, _namespace, _scope, _sparse
 from surrogate_jax._functions import Functions
-from surrogate_jax._hooks import HOOKS, TESTED, TRACERS, check, hide_our_frames
+from surrogate_jax._hooks import HOOKS, SPARSE_HOOKS, TESTED, TRACERS, check, hide_our_frames
 from surrogate_jax._install import install
 from surrogate_jax._keys import Key
 from surrogate_jax._learned import wants_gradient
@@ -35,7 +35,7 @@ class JaxBackend(surrogate.Backend):
     name = "jax"
     framework = "jax"
     tested = TESTED
-    hooks = HOOKS
+    hooks = HOOKS + SPARSE_HOOKS
     ops = OPS | _discrete.OPS
     transforms = frozenset({"forward", "vmap", "compile", "second", "residuals"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
@@ -56,6 +56,7 @@ class JaxBackend(surrogate.Backend):
         hide_our_frames()
         Key.state = self.state
         hooks = install(self)
+        self._sparse = _sparse.install()
         try:
             probe(self)
         except BaseException:
