@@ -76,9 +76,12 @@ JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
 #: Looked for when ``jax.experimental.sparse`` is imported; without them sparse arrays are refused.
 SPARSE = "jax.experimental.sparse.transform"
 SPARSE_HOOKS = (
-    Hook(f"{SPARSE}:_zero_preserving_unary_op", "JAX's rule for an op on the entries of a sparse array"),
-    Hook(f"{SPARSE}:sparse_rules_bcoo", "where sparsify looks for the rule of an op"),
-    Hook(f"{SPARSE}:sparse_rules_bcsr", "the same for the other format"),
+    Hook(
+        "jax.experimental.sparse.transform:_zero_preserving_unary_op",
+        "JAX's rule for an op on the entries of a sparse array",
+    ),
+    Hook("jax.experimental.sparse.transform:sparse_rules_bcoo", "where sparsify looks for the rule of an op"),
+    Hook("jax.experimental.sparse.transform:sparse_rules_bcsr", "the same for the other format"),
 )
 
 #: Primitives that run functions which JAX has traced once.
