@@ -1,155 +1,19 @@
-"""Rules by place in JAX: five sound patterns of other people's code keep their derivative."""
+"""Rules by place in JAX."""
 
-import importlib
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import pytest
-
-import surrogate
-
-RULES = {"round": "identity", "floor": "identity"}
-OUTSIDE = ["stplib", "stp_beside"]
-
-PATTERNS = """
-import jax
-import jax.numpy as jnp
-
-def minimum_image(d, box=3.0):
-    return d - box * jnp.round(d / box)
-
-def wrapped_angle(x):
-    return x - jnp.floor(x)
-
-def bilinear(x):
-    low = jnp.floor(x)
-    weight = x - low
-    return jax.lax.stop_gradient(low ** 2) * (1 - weight) + jax.lax.stop_gradient((low + 1) ** 2) * weight
-
-def soft_round(x):
-    return jnp.round(x) + (x - jnp.round(x)) ** 3
-
-def by_hand(x):
-    return jnp.round(x) + (x - jax.lax.stop_gradient(x))
-
-class Block:
-    def __call__(self, x):
-        return (lambda y: soft_round(y))(x) + [by_hand(x) for _ in range(1)][0]
-
-ALL = (minimum_image, wrapped_angle, bilinear, soft_round, by_hand, Block())
-"""
-
-MINE = """
-import jax
-import jax.numpy as jnp
-
-def quant(x):
-    return jnp.round(x)
-
-class Act:
-    def __call__(self, x):
-        return jnp.round(x)
-"""
+from places import CompiledCases, code  # noqa: F401 -- a fixture
 
 
-@pytest.fixture
-def code(tmp_path, monkeypatch):
-    """An installed package, and two files beside the script."""
-    site = tmp_path / "site-packages" / "stplib"
-    site.mkdir(parents=True)
-    (site / "__init__.py").write_text("")
-    (site / "geometry.py").write_text(PATTERNS)
-    (tmp_path / "stp_beside.py").write_text(PATTERNS)
-    (tmp_path / "stp_mine.py").write_text(MINE)
-    monkeypatch.syspath_prepend(site.parent)
-    monkeypatch.syspath_prepend(tmp_path)
-    importlib.invalidate_caches()
-    names = ("stplib.geometry", "stp_beside", "stp_mine")
-    yield [importlib.import_module(name) for name in names]
-    for name in names:
-        monkeypatch.delitem(importlib.sys.modules, name)
+class TestPlaces(CompiledCases):
+    backend = "jax"
+    imports = "import jax\nimport jax.numpy as np\nstop = jax.lax.stop_gradient\n"
+    modes: ClassVar = {"eager": lambda f: f, "jit": jax.jit, "remat": jax.checkpoint}
+    shared = staticmethod(jax.jit(jnp.round))
 
-
-def slope(f):
-    x = jnp.array([0.2, 0.7, 1.4, 2.6])
-    return jax.grad(lambda x: f(x).sum())(x).tolist()
-
-
-def jvp(f):
-    return lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1] * x
-
-
-MODES = pytest.mark.parametrize("run", [lambda f: f, jax.jit, jax.checkpoint], ids=["eager", "jit", "remat"])
-
-
-@MODES
-@pytest.mark.parametrize("verb", [surrogate.use, surrogate.override])
-def test_the_patterns_equal_native_where_they_are_left_out(code, run, verb):
-    library, beside, mine = code
-    native = [slope(f) for module in (library, beside) for f in module.ALL]
-    with verb("jax", RULES, outside=OUTSIDE) as handle:
-        found = [slope(run(f)) for module in (library, beside) for f in module.ALL]
-        own = slope(run(mine.quant))
-    assert found == native
-    assert native[0] == [1.0] * 4
-    assert own == [1.0] * 4
-    assert handle.hits["round"] >= 1
-    assert handle.hits["floor"] == 0
-
-
-@MODES
-def test_without_places_the_patterns_break_as_the_page_says(code, run):
-    wrong = {"minimum_image": 0.0, "wrapped_angle": 0.0, "by_hand": 2.0, "soft_round": 1.0}
-    with surrogate.override("jax", RULES):
-        for f in code[0].ALL:
-            if (expected := wrong.get(getattr(f, "__name__", ""))) is not None:
-                assert slope(run(f)) == [expected] * 4
-
-
-@MODES
-@pytest.mark.parametrize("name", ["stp_mine", "stp_mine.Act", "stp_mine.Act.__call__"])
-def test_rules_hold_within_a_module_a_class_or_a_method(code, run, name):
-    with surrogate.override("jax", RULES, within=name):
-        assert slope(run(code[2].Act())) == [1.0] * 4
-        assert slope(run(code[2].quant)) == ([1.0] * 4 if name == "stp_mine" else [0.0] * 4)
-        assert slope(run(code[0].by_hand)) == [1.0] * 4
-
-
-@MODES
-def test_one_function_calls_code_of_several_places(code, run):
-    library, _, mine = code
-    act = mine.Act()
-
-    def model(x):
-        return mine.quant(x) * 10 + library.by_hand(x) + library.wrapped_angle(act(x))
-
-    ran = run(model)
-    for _ in range(2):  # off, on, off, another place
-        assert slope(ran) == [1.0] * 4
-        with surrogate.override("jax", RULES, outside="stplib"):
-            assert slope(ran) == [12.0] * 4
-        assert slope(ran) == [1.0] * 4
-        with surrogate.override("jax", RULES, within="stp_mine.Act"):
-            assert slope(ran) == [2.0] * 4
-
-
-@MODES
-def test_captures_tell_line_and_function(code, run):
-    with surrogate.override("jax", RULES, outside="stplib", trace=True) as block:
-        slope(run(code[2].Act()))
-        slope(run(code[0].wrapped_angle))
-    rows = {(row.op, row.gradient, row.line, row.function, row.why) for row in block.captures}
-    assert ("round", "identity", 10, "stp_mine.Act.__call__", "") in rows
-    assert ("floor", "", 9, "stplib.geometry.wrapped_angle", "not outside='stplib'") in rows
-    assert len(rows) == 2, rows
-
-
-def test_what_is_traced_once_for_all_callers_is_nobodys(code):
-    shared = jax.jit(jnp.round)
-    with surrogate.override("jax", RULES, within="stp_mine"):
-        code[2].shared = shared
-        exec("def first(x): return shared(x) + quant(x) * 10", vars(code[2]))
-        assert slope(code[2].first) == [10.0] * 4
-        assert slope(lambda x: shared(x) + x) == [1.0] * 4
-    with surrogate.override("jax", RULES, outside="stp_mine"):
-        assert slope(code[2].first) == [1.0] * 4
+    @staticmethod
+    def slope(f):
+        x = jnp.array([0.2, 0.7, 1.4, 2.6])
+        return jax.grad(lambda x: f(x).sum())(x).tolist()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parent))  # for tensorflow_modes
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))  # for places
 
 import keras
 import pytest
