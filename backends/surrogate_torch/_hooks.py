@@ -114,6 +114,7 @@ COMPILER_HOOKS = (
     Hook("torch._dynamo.guards:GuardBuilder.EQUALS_MATCH", "the guard of that"),
     Hook("torch._dynamo.guards:install_guard", "how it is put"),
     Hook("torch._dynamo.variables.base:VariableTracker", "a stand-in of ours in the compiler"),
+    Hook("torch._dynamo.variables.user_defined:UserDefinedObjectVariable", "the stand-in of a gradient"),
     Hook(
         "torch._dynamo.variables.ctx_manager:ContextWrappingVariable",
         "a context manager that acts while a graph is traced",

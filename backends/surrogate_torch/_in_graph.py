@@ -18,6 +18,7 @@ from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
+from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 from torch._guards import TracingContext
 
 import surrogate
@@ -88,12 +89,8 @@ class OverrideVariable(ContextWrappingVariable):
         return "again"
 
 
-class _Given(VariableTracker):
-    """The compiler's stand-in for a gradient, as it is given to what makes an override."""
-
-    def __init__(self, value: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self.value = value
+class _Given(UserDefinedObjectVariable):
+    """The compiler's stand-in for a gradient: it may also be given to what makes an override."""
 
     def as_python_constant(self) -> Any:
         return self.value
