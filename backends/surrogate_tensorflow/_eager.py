@@ -113,7 +113,7 @@ def _record_eager(
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)
         record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
-        _natives.count(here, op_type, kept=False)
+        _natives.count(here, op_type)
         return True
     assert gradient is not None
     attach(backend, op, here.state, gradient.rule, op_type, inputs, outputs, needs)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
 from surrogate import FunctionKit, FunctionPull, State
-from surrogate_tensorflow import _hooks, _namespace
+from surrogate_tensorflow import _called, _hooks, _namespace
 from surrogate_tensorflow._graph import mark_of
 from surrogate_tensorflow._recording import record, unrecorded, wanted
 from surrogate_tensorflow._spellings import CARRIER
@@ -40,6 +41,11 @@ class Functions(FunctionKit):
 
     def is_tracing(self) -> bool:
         return not tf.executing_eagerly()
+
+    def captured(self, state: State, path: str, frame: FrameType | None) -> None:
+        state.captured(path, kept=False, frame=frame)
+        if self.is_tracing():
+            _called.note(_hooks.default_graph.native(), state, path)
 
     def recording(self, leaves: Sequence[Any]) -> bool:
         if not tf.executing_eagerly() or not _hooks.tape_is_empty.native():

@@ -182,7 +182,7 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
     if name is not None:
         _types.classic_names.add(name)
         node._set_attr(_MARK, AttrValue(s=name.encode()))
-        _natives.count(here, op_type, kept=True)
+        _natives.count(here, op_type, node.graph)
         return None
     # nobody differentiates by a Python number; generated code gives inputs by name, in order
     operands = list(given.values())[: len(node.inputs)] or node.inputs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
-from surrogate_tensorflow import _hooks, _met, _types
+from surrogate_tensorflow import _called, _hooks, _met, _types
 from surrogate_tensorflow._pack import EVERY, FUNCTIONS, PACK
 
 if TYPE_CHECKING:
@@ -90,12 +90,14 @@ def named(here: Situation, op_type: str) -> str | None:
     return None if gradient is None else _name_of(gradient)
 
 
-def count(here: Situation, op_type: str, *, kept: bool) -> None:
-    """Count a capture, of a rule of the core's or of ``gradient_override_map``."""
+def count(here: Situation, op_type: str, graph: Any = None) -> None:
+    """Count a capture, of a rule of the core's or of ``gradient_override_map``; a graph tells it again."""
     if op_type in here.types:
-        _met.captured(op_type, here.types[op_type], kept=kept)
+        _met.captured(op_type, here.types[op_type], kept=graph is not None)
     elif op_type in here.state.rules:
-        here.state.captured(op_type, kept=kept)
+        here.state.captured(op_type, kept=False)
+        if graph is not None:
+            _called.note(graph, here.state, op_type)
 
 
 def forward_of(name: str, node: Any) -> Callable[..., list[Tensor]] | None:

@@ -121,9 +121,10 @@ def _kernel(overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
         operands = Operands(overload, args, kwargs)
         if not needs_of(operands.tensors):
             return pass_on.run(keys, args, kwargs)
-        state.captured(
-            name, kept=tracing() is not None, frame=scope.site() if tracing() else sys._getframe(1)
-        )
+        if tracing() is None:
+            state.captured(name, kept=False, frame=sys._getframe(1))
+        else:
+            _guards.count(state, name, scope)
         if pass_on.takes(args):
             run = partial(overload.redispatch, keys & _after_autograd, *args, **kwargs)
         else:

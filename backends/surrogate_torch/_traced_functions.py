@@ -72,7 +72,7 @@ def _decided(path: str) -> tuple[str, str]:
     setattr(_Read, function, staticmethod(native))
     if gradient is None:
         return function, ""
-    state.captured(path, frame=scope.site())
+    _guards.count(state, path, scope)
     setattr(_Read, f"gradient_{gradient.digest}", gradient)
     return function, f"gradient_{gradient.digest}"
 

@@ -100,3 +100,25 @@ def test_fit_of_one_model_says_nothing_of_another():
         assert hits["round"] >= 1
         assert not said
         assert block(lambda: second.fit(x, y, verbose=0)) == ({"round": 0, "floor": 0}, True)
+
+
+def quantised(x):
+    return tf.stop_gradient(tf.round(x))
+
+
+OTHERS = {
+    "a whole function": ({quantised: "identity"}, lambda x: 3.0 * quantised(x), 3.0),
+    "a native op type": ({"Sin": lambda call, g: 5.0 * g}, lambda x: tf.sin(x) * 2.0, 10.0),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_functions_and_native_op_types_are_told_too(what):
+    rules, f, through = OTHERS[what]
+    run, neither = tf.function(f), tf.function(lambda x: 2.0 * x)
+    for _ in range(3):
+        with surrogate.override("tensorflow", rules) as inside:
+            assert slope(run) == through
+        assert list(inside.hits.values()) == [1]
+        with pytest.warns(surrogate.NothingCapturedWarning), surrogate.override("tensorflow", rules):
+            assert slope(neither) == 2.0

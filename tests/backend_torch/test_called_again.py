@@ -67,3 +67,25 @@ def test_use_is_told_too():
         with surrogate.use("torch", RULES) as handle:
             assert slope(rounds) == 1.0
         assert handle.hits["round"] == 1
+
+
+def quantised(x):
+    return torch.round(x).detach()
+
+
+OTHERS = {
+    "a whole function": ({quantised: "identity"}, lambda x: 3 * quantised(x), 3.0),
+    "a native operator": ({"aten::sin": lambda call, g: 5 * g}, lambda x: torch.sin(x) * 2, 10.0),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_functions_and_native_operators_are_told_too(what):
+    rules, f, through = OTHERS[what]
+    run, neither = compiled(f), torch.compile(doubled, backend="aot_eager")
+    for _ in range(3):
+        with surrogate.override("torch", rules) as inside:
+            assert slope(run) == through
+        assert list(inside.hits.values()) == [1]
+        with pytest.warns(surrogate.NothingCapturedWarning), surrogate.override("torch", rules):
+            assert slope(neither) == 2.0
