@@ -74,7 +74,7 @@ def in_turns(runs: dict[str, Timed], rounds: int, clock: Clock) -> dict[str, flo
 
 def kept(f: Callable[[Any], Any], x: Any) -> float:
     """Bytes that autograd saves, per element."""
-    return float(surrogate.load_backend("torch").residuals(f, [x.detach()])) / x.numel()
+    return float(surrogate.load_backend("torch").driver().residuals(f, [x.detach()])) / x.numel()
 
 
 def rules(x: Any, g: Any, rounds: int, clock: Clock) -> Iterator[Row]:

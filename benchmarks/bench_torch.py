@@ -129,7 +129,7 @@ def both_ways(f: Callable[[Any], Any], x: Any, g: Any) -> Timed:
 
 def saved(f: Callable[[Any], Any], x: Any) -> float:
     """Bytes kept for the backward, per element."""
-    return float(surrogate.load_backend("torch").residuals(f, [x.detach()])) / x.numel()
+    return float(surrogate.load_backend("torch").driver().residuals(f, [x.detach()])) / x.numel()
 
 
 Row = tuple[str, str, float]
