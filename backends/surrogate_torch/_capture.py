@@ -176,11 +176,8 @@ def _front(overload: Any, slots: Sequence[int], native: Any) -> Kernel:
 
 
 def fronting(overload: Any, native: Any) -> Kernel:
-    """That kernel, or for any other overload one that passes on."""
-    slots = tensor_slots(overload)
-    if len(slots) > 1:
-        return _front(overload, slots, native)
-    return lambda keys, *args, **kwargs: native.call_boxed(keys, *args, **kwargs)
+    """That kernel, for any overload: a number that PyTorch casts for itself comes alone."""
+    return _front(overload, tensor_slots(overload), native)
 
 
 def look_up(op: str, scope: Scope) -> tuple[State | None, Gradient | None]:
@@ -298,5 +295,7 @@ class PassOn:
             return self._native.call_boxed(keys, *args, **kwargs)
         if is_recorded([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
             return self._native.call_boxed(keys, *as_tensors(self._slots, args), **kwargs)
+        if not isinstance(args[self._slots[0]], torch.Tensor):  # none takes a number in the first place
+            args = as_tensors(self._slots, args)
         with _below_autograd():
             return self._overload(*args, **kwargs)

@@ -42,7 +42,7 @@ def has_tangent(x: Any) -> bool:
     A compiled ``dual_level`` is entered behind the back of :mod:`torch.autograd.forward_ad`, so that
     :func:`in_forward_mode` does not know of it.
     """
-    return _unpack_dual(x, 0)[1] is not None
+    return not x.is_nested and _unpack_dual(x, 0)[1] is not None  # which a nested tensor cannot be asked
 
 
 def is_large(x: Any, least: int) -> bool:

@@ -167,6 +167,8 @@ def test_trees_keywords_several_outputs_and_integers() -> None:
     assert out["index"] == 1
 
 
+# a reentrant checkpoint records in the backward alone, after the block
+@pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_recomputation_after_the_block(reentrant: bool) -> None:
     x = X.clone().requires_grad_()

@@ -278,3 +278,21 @@ def test_kernels_one_on_another_and_only_over_ops_that_have_had_a_rule(tmp_path:
     story.write_text(IN_A_FRESH_PROCESS)
     run = subprocess.run([sys.executable, story], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+def test_numbers_that_pytorch_wraps_for_itself_after_a_rule_for_a_product() -> None:
+    with surrogate.override("torch", {"aten::mul.Tensor": "swapped"}):
+        slope(lambda x: x * torch.ones(3), V)
+    with surrogate.override("torch", {"greater": "identity", "astype": "identity"}):
+        slope(lambda x: (x > 0).float() * 2, V)
+    assert torch.equal(torch.tensor(3) * 1, torch.tensor(3))
+    with surrogate.override("torch", {"sign": "identity"}):
+        traced = torch.jit.trace(lambda x: torch.sign(x) * 3, V)  # compares constants, numbers both
+        assert torch.equal(slope(traced, V), torch.full((3,), 3.0))
+        parts = [V[:1].clone().requires_grad_(), V[1:].clone().requires_grad_()]
+        nested = torch.sign(torch.nested.as_nested_tensor(parts, layout=torch.jagged)) * 3
+        total = sum(part.sum() for part in nested.unbind())
+        assert [g.tolist() for g in torch.autograd.grad(total, parts)] == [[3.0], [3.0, 3.0]]
+        mapped = torch.func.grad(lambda x: torch.func.vmap(lambda x: torch.sign(x) * 4)(x).sum())
+        assert torch.equal(mapped(V), torch.full((3,), 4.0))
