@@ -177,7 +177,7 @@ class Store:
         if local is None or not self.holds(entry):
             with self.lock:
                 entry.alive = False
-                self._process = self._nothing.under(self._layers)  # a new state: resolve again
+                self._process = self._nothing.under(self._layers, again=True)  # a new one: resolve anew
             return
         left = tuple(other for other in _alive(local.entries) if other is not entry)
         self._set_local(_Local(local.base, left) if left or local.base is not None else None, local)

@@ -250,11 +250,11 @@ class State:
                 layer.note(op, self._store.site(frame), f"not {places}")
         return None
 
-    def under(self, layers: tuple[Layer, ...]) -> State:
-        """This state with layers put on top, in order."""
+    def under(self, layers: tuple[Layer, ...], *, again: bool = False) -> State:
+        """This state with layers put on top, in order; what is still there, or ``again`` a new one."""
         key = tuple(map(id, layers))
         made = self._above.get(key)
-        if made is not None:  # it keeps its layers, so that an id names one of them
+        if made is not None and not again:  # it keeps its layers, so that an id names one of them
             return made
         found, hides = dict(self._layers), False
         for layer in layers:
