@@ -20,7 +20,7 @@ from jax.extend.core import jaxpr_as_fun
 import surrogate
 from surrogate_jax._consumers import RULES, Step, origins_of, result
 from surrogate_jax._formula import graft_p
-from surrogate_jax._hooks import PRIVATE, PUBLIC
+from surrogate_jax._hooks import PRIVATE, PUBLIC, is_passing
 from surrogate_jax._origins import Origin, any_alive, origin_of, set_origin
 from surrogate_jax._scope import is_suspended, suspended
 
@@ -105,7 +105,7 @@ def _graft(value: Array, carrier: Array) -> Array:
 
 def _warn(what: str, frame: FrameType | None) -> None:
     """Say once per line of the user's that a gradient ends."""
-    while frame is not None and frame.f_code.co_filename.startswith(PUBLIC):
+    while frame is not None and (frame.f_code.co_filename.startswith(PUBLIC) or is_passing(frame)):
         frame = frame.f_back
     if frame is None:
         return

@@ -29,6 +29,20 @@ def sixty_four_bits():
         yield
 
 
+def pytest_collection_modifyitems(items):
+    """Late in a long process the warning that nothing was captured may be wrong (see the page of limits).
+
+    The tests of the warning itself, which run early, are about it all the same.
+    """
+    ignored = pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
+    for item in items:
+        if "backend_jax" in item.path.parts and item.path.name not in (
+            "test_called_again.py",
+            "test_deferred.py",
+        ):
+            item.add_marker(ignored, append=False)
+
+
 @pytest.fixture
 def squared():
     """1, -0.5, ... squared: the derivative under the rules of ``jax_formulas``."""

@@ -182,6 +182,8 @@ def test_native_value_bit_for_bit_or_native_error(name, data):
     if native != found and isinstance(native, type):  # JAX's own derivative compares a box with a number
         plain = jax.jit(lambda *values: function(*map(as_array, make(*values))))
         native, _ = outcome(plain, values)
+        if native != found and isinstance(native, type):  # nor has it one of lax.clamp with one array bound
+            native = look(plain(*values))
     assert found == native
     if back is not None:
         _check(name, kinds, back)

@@ -211,8 +211,8 @@ class TestOnlyTheUsersOps:
 @pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
 @pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
 def test_a_switch_of_the_hooks_that_was_interrupted_is_done_again(x, monkeypatch, on):
-    scope = surrogate.load_backend("tensorflow").scope
-    native, calls = scope._changed, []
+    backend = surrogate.load_backend("tensorflow")
+    native, calls = backend._switch, []
 
     def interrupted(wanted):
         if wanted is on and not calls:
@@ -220,10 +220,10 @@ def test_a_switch_of_the_hooks_that_was_interrupted_is_done_again(x, monkeypatch
             raise KeyboardInterrupt
         native(wanted)
 
-    monkeypatch.setattr(scope, "_changed", interrupted)
+    monkeypatch.setattr(backend, "_switch", interrupted)
     with pytest.raises(KeyboardInterrupt), surrogate.use("tensorflow", {"sign": "hardtanh"}):
         assert not on
     assert slope(x) == ZERO
     with override():
         assert slope(x) == WINDOW
-    assert not scope.alive
+    assert not backend.scope.alive
