@@ -7,8 +7,10 @@ the layers of the original in the same order, so the rules are put on those.
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import surrogate
 from surrogate_tensorflow._scope import Scope
@@ -29,25 +31,31 @@ class Attachments:
 
     def __init__(self, scope: Scope, hold: Callable[[], object]) -> None:
         self._scope, self._hold = scope, hold
-        self._numbers: dict[surrogate.Attached, int] = {}
+        #: Rules that are on layers which are still there; a layer may go with its rules on.
+        self._numbers: WeakKeyDictionary[surrogate.Attached, int] = WeakKeyDictionary()
         self._fresh = itertools.count()
         self._token: object = None
         self._swaps: list[Swap] = []
 
     def add(self, attached: list[surrogate.Attached]) -> None:
         """Rules are on these layers from now on."""
-        if not self._numbers:
+        if self._token is None:
             self._switch(True)
             self._token = self._hold()  # tf.function asks for its key
-        self._numbers.update((one, next(self._fresh)) for one in attached)
+        for one in attached:
+            self._numbers[one] = next(self._fresh)
+            weakref.finalize(one, self._settle).atexit = False
         self._scope.attached = self._key()
 
     def remove(self, attached: list[surrogate.Attached]) -> None:
         """They are no longer."""
         for one in attached:
             self._numbers.pop(one, None)
-        self._scope.attached = self._key()
-        if not self._numbers:
+        self._settle()
+
+    def _settle(self) -> None:
+        self._scope.attached = key = self._key()
+        if not key and self._token is not None:
             self._token = None
             self._switch(False)
 
@@ -68,7 +76,8 @@ class Attachments:
         return (_rebuilt, (*found, rules)) if rules else found
 
     def _key(self) -> str:
-        return repr(sorted(self._numbers.values())) if self._numbers else ""
+        alive = sorted(self._numbers.values())
+        return repr(alive) if alive else ""
 
 
 def attach(attachments: Attachments, layer: Layer, rules: Mapping[str, Any]) -> surrogate.Attachment:

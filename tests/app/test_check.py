@@ -26,13 +26,15 @@ def test_json_is_the_report(run):
 def lying(monkeypatch, toy_backend):
     """A backend whose cotangents are all one and a half times too large."""
     toy = surrogate.load_backend(toy_backend)
-    grad = toy.grad
+    driver = toy.driver()
+    grad = driver.grad
 
     def wrong(f, inputs, g):
         value, cotangents = grad(f, inputs, g)
         return value, tuple(1.5 * c for c in cotangents)
 
-    monkeypatch.setattr(toy, "grad", wrong)
+    monkeypatch.setattr(driver, "grad", wrong)
+    monkeypatch.setattr(toy, "driver", lambda: driver)
     return toy_backend
 
 

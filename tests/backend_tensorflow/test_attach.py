@@ -1,6 +1,7 @@
 """Rules per Keras layer: inside its call only, eager and compiled, copied with it."""
 
 import copy
+import gc
 import pickle
 
 import keras
@@ -14,6 +15,15 @@ import surrogate
 # Keras' own, where it saves
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 X = np.array([[0.5, 2.0]], "float32")
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Rules go with the layers that they are on."""
+    yield
+    tf.keras.backend.clear_session()
+    gc.collect()
+    assert not surrogate.load_backend("tensorflow").scope.attached
 
 
 @keras.saving.register_keras_serializable()

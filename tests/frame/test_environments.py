@@ -1,6 +1,5 @@
 """tox.ini, the workflow and .ci/run name the same environments."""
 
-import os
 import re
 import runpy
 import subprocess
@@ -83,15 +82,3 @@ def test_the_conformance_of_one_backend_is_collected_alone(root, monkeypatch, re
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     found = runpy.run_path(str(root / "tests" / "test_conformance.py"))
     assert sorted(name for name in found if name.startswith("Test")) == classes
-
-
-def test_the_conformance_of_autograd_imports_no_other_framework(root):
-    code = (
-        "import sys, pytest; status = pytest.main(['-q', '--collect-only', 'tests/test_conformance.py']); "
-        "others = {'torch', 'tensorflow', 'jax'} & set(sys.modules); assert not status and not others, others"
-    )
-    environment = {**os.environ, "SURROGATE_REQUIRE": "autograd"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

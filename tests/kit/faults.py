@@ -260,7 +260,7 @@ class IntegersTaken(Toy):
     """Integer inputs are turned into floats to have a gradient."""
 
     def call(self, op, *inputs, **attributes):
-        if op in self.state().rules and np.asarray(tape.unbox(inputs[0])).dtype.kind == "i":
+        if op in self.state().rules and getattr(tape.unbox(inputs[0]), "dtype", np.dtype("O")).kind == "i":
             inputs = [x.astype(np.float64) for x in inputs]
         return super().call(op, *inputs, **attributes)
 
@@ -364,7 +364,7 @@ class BooleansTaken(Toy):
     """Boolean inputs are turned into floats to have a gradient."""
 
     def call(self, op, *inputs, **attributes):
-        if op in self.state().rules and np.asarray(tape.unbox(inputs[0])).dtype.kind == "b":
+        if op in self.state().rules and getattr(tape.unbox(inputs[0]), "dtype", np.dtype("O")).kind == "b":
             inputs = [x.astype(np.float32) for x in inputs]
         return super().call(op, *inputs, **attributes)
 

@@ -4,9 +4,11 @@
 decided here, when the op runs or is traced.
 """
 
+import numbers
 from functools import lru_cache
 
 import mlx.core as mx
+import numpy as np
 
 import surrogate
 
@@ -75,7 +77,7 @@ class Capture:
 def _alike(inputs):
     """The inputs as arrays of one float dtype; None, so that the op stays native, for other inputs."""
     arrays = [x for x in inputs if isinstance(x, mx.array)]
-    if not arrays:
+    if not arrays or not all(isinstance(x, mx.array | np.ndarray | numbers.Number) for x in inputs):
         return None
     dtype = arrays[0].dtype
     for x in arrays[1:]:

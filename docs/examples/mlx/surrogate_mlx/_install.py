@@ -102,6 +102,8 @@ def _clip(capture, native):
 
     @wraps(native)
     def caught(x, /, a_min, a_max, **keywords):
+        if not isinstance(x, mx.array):
+            return native(x, a_min, a_max, **keywords)
         bounds = (-infinite if a_min is None else a_min, infinite if a_max is None else a_max)
         run = (lambda y, lo, hi: native(y, lo, hi, **keywords)) if keywords else native
         return capture.call("clip", run, (x, *bounds))

@@ -7,6 +7,7 @@ import mlx.nn as nn
 import numpy as np
 import pytest
 from mlx.core import sign as imported_early
+from surrogate_mlx._driver import Driver
 
 import surrogate
 from surrogate.testing import check_backend
@@ -197,33 +198,34 @@ def test_an_op_that_cannot_be_caught_is_refused_with_the_reason(op):
 
 
 def _planted(**attributes):
-    """The backend under another name, with parts replaced."""
+    """The backend under another name, with parts of its driver replaced."""
     backend = surrogate.load_backend("mlx")
-    kind = type("Planted", (type(backend),), {"__init__": lambda self: None, "name": "planted", **attributes})
-    planted = kind()
+    driver = type("PlantedDriver", (Driver,), attributes)
+    parts = {"__init__": lambda self: None, "name": "planted", "driver": lambda self: driver(self)}
+    planted = type("Planted", (type(backend),), parts)()
     planted.__dict__["store"] = backend.store
     return planted
 
 
 def _stale(self, f):
     """Compiled as MLX itself would: the rules are no part of the key."""
-    state, inner = [], type(surrogate.load_backend("mlx")).compile(self, f)
+    state, inner = [], Driver.compile(self, f)
 
     def call(*inputs):
-        state[:] = state or [self.state()]
-        with self.store.exactly(state[0]):
+        state[:] = state or [self.backend.state()]
+        with self.backend.store.exactly(state[0]):
             return inner(*inputs)
 
     return call
 
 
 def _constant_slope(self, f, inputs, g):
-    value, found = type(surrogate.load_backend("mlx")).grad(self, f, inputs, g)
+    value, found = Driver.grad(self, f, inputs, g)
     return value, tuple(mx.stop_gradient(x) for x in found)
 
 
 def _the_input(self, f, inputs, g):
-    return inputs[0], type(surrogate.load_backend("mlx")).grad(self, f, inputs, g)[1]
+    return inputs[0], Driver.grad(self, f, inputs, g)[1]
 
 
 @pytest.mark.parametrize(
