@@ -6,10 +6,12 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:  # slow to import, for base classes that add nothing
+    from importlib.abc import Loader
 
 
 @contextmanager
@@ -30,7 +32,7 @@ def when_imported(names: Sequence[str], arrived: Callable[[str], None]) -> Itera
             sys.meta_path.remove(finder)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def __init__(self, names: set[str], arrived: Callable[[str], None]) -> None:
         self.names, self._arrived = names, arrived
 
@@ -40,11 +42,11 @@ class _Finder(MetaPathFinder):
         self.names.discard(name)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Telling(spec.loader, self._arrived)
+            spec.loader = cast("Loader", _Telling(spec.loader, self._arrived))
         return spec
 
 
-class _Telling(Loader):
+class _Telling:
     """Loads a module as its own loader does, then tells of it."""
 
     def __init__(self, real: Loader, arrived: Callable[[str], None]) -> None:

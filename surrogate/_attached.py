@@ -111,8 +111,8 @@ def attached(
         Name -> op mapping of those that got rules, and what was put on them.
 
     Raises:
-        UnknownNameError: a pattern matches no module; with the nearest names.
-        What :func:`surrogate.override` raises.
+        UnknownNameError: a pattern matches no module; with the nearest names. Also what
+            :func:`surrogate.override` raises.
     """
     chosen = rules_by_name(rules, modules)
     made = [Attached(modules[name], method, backend, one) for name, one in chosen.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 import warnings
 
@@ -13,13 +12,15 @@ from surrogate._errors import SurrogateWarning
 
 def framework_version(backend: Backend) -> str:
     """The version of a backend's framework, ``"?"`` if it does not say."""
+    from importlib import metadata  # slow to import, and not needed before
+
     try:
         return str(importlib.import_module(backend.framework).__version__)
     except (ImportError, AttributeError):
         pass  # autograd says it in its metadata only
     try:
-        return importlib.metadata.version(backend.framework)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(backend.framework)
+    except metadata.PackageNotFoundError:
         return "?"
 
 

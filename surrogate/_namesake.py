@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-
 import surrogate
 from surrogate._extras import DISTRIBUTION
 
@@ -27,9 +25,11 @@ def installed() -> str | None:
 
     As long as it is, installing or removing it overwrites or deletes files of ours.
     """
+    from importlib import metadata  # slow to import, and not needed before
+
     try:
-        version = importlib.metadata.version(NAMESAKE)
-    except importlib.metadata.PackageNotFoundError:
+        version = metadata.version(NAMESAKE)
+    except metadata.PackageNotFoundError:
         return None
     return (
         f"the unrelated distribution {NAMESAKE!r} {version} is installed; it and {DISTRIBUTION!r} use the "
