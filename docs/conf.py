@@ -62,7 +62,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(np|npt|numpy|collections|contextlib|types|typing|enum|abc|re|pathlib)\..*"),
     ("py:.*", r"(\w+\.)*(Array|Function|Rules|Spec|Scope|Needs|Tail|F|Self|Any)"),
     # inner parts that a signature or an attribute names
-    ("py:.*", r"(surrogate\._\w+\.)?(Alive|Callers|Entry|Formula|Layer|Places|Result|Store|T)"),
+    ("py:.*", r"(surrogate\._\w+\.)?(Alive|Bound|Callers|Entry|Formula|Layer|Learned|Places|Result|Store|T)"),
     ("py:.*", r"AbstractContextManager"),
     ("py:.*", r"surrogate\.testing\._(plan|target)\.(Check|Target)"),
     ("py:.*", r"PluginManager.*"),

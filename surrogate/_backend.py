@@ -48,7 +48,8 @@ class Backend(abc.ABC):
         ops: names of the ops it can capture.
         unsupported: op name -> why the framework or the backend cannot do it.
         transforms: what it claims beyond plain reverse mode: any of ``"forward"``, ``"vmap"``,
-            ``"compile"``, ``"second"`` (second derivatives) and ``"residuals"`` (:meth:`Driver.residuals` works).
+            ``"compile"``, ``"second"`` (second derivatives) and ``"residuals"``
+            (:meth:`surrogate.Driver.residuals`).
         dtypes: the float dtypes of the framework that it supports.
         subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
         expected_failures: checks of the conformance kit, by id (``vjp[sign:hardtanh-float32-jit]``) or
