@@ -72,6 +72,8 @@ def check_hooks(framework: str, hooks: Iterable[Hook], tested: str) -> None:
         try:
             hook.find()
         except (ImportError, AttributeError) as error:
+            if isinstance(error, ModuleNotFoundError) and error.name == framework:
+                raise  # it is not installed at all, which who loads the backend says
             version = getattr(sys.modules.get(framework), "__version__", "of unknown version")
             raise IncompatibleFrameworkError(
                 f"{framework} {version} has no {hook.name} ({hook.why}), which the backend for it stands on. "

@@ -2,6 +2,7 @@ import inspect
 
 import numpy as np
 import pytest
+from tinytape_audit import Recording
 
 import surrogate
 import tinytape
@@ -14,15 +15,13 @@ def rounded(w):
 
 def test_the_line_that_loses_the_gradient_and_what_gives_it_back():
     w = tinytape.Tensor(np.linspace(-1.0, 1.2, 5))
-    surrogate.load_backend("tinytape")  # puts its own in the place of tinytape's
-    before = tinytape.call
     report = surrogate.audit("tinytape", rounded, w)
     (finding,) = report.findings
     lines, start = inspect.getsourcelines(rounded)
     line = start + next(k for k, text in enumerate(lines) if "this line" in text)
     assert (finding.kind, finding.op, finding.where.line) == ("zero", "round", line)
     assert (finding.rule, finding.verified) == (("round", "identity"), ("arg0",))
-    assert tinytape.call is before
+    assert not isinstance(tinytape.call, Recording)
     weights = np.random.RandomState(0).standard_normal(5)
     expected = weights * 2 * np.round(w.data * 4) / 4  # identity: 4 * 1/4 through the rounding
     assert report.verify().gradients["arg0"] == pytest.approx(np.linalg.norm(expected), rel=1e-12)
@@ -33,9 +32,7 @@ def test_an_error_takes_along_what_was_found():
         tinytape.sign(w)
         raise ZeroDivisionError
 
-    surrogate.load_backend("tinytape")  # puts its own in the place of tinytape's
-    before = tinytape.call
     with pytest.raises(ZeroDivisionError) as caught:
         surrogate.audit("tinytape", fails, tinytape.Tensor(np.ones(3)))
     assert caught.value.report.ops == 1
-    assert tinytape.call is before
+    assert not isinstance(tinytape.call, Recording)
