@@ -303,3 +303,12 @@ def test_a_patch_of_a_tested_release_is_not_newer(install):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         surrogate.load_backend("newer")
+
+
+def test_a_framework_that_is_not_installed_is_not_called_incompatible():
+    with pytest.raises(ModuleNotFoundError):
+        surrogate.check_hooks(
+            "no_such_framework", [surrogate.Hook("no_such_framework.inner:name", "why")], "1"
+        )
+    with pytest.raises(surrogate.IncompatibleFrameworkError, match=r"json .* has no json.nothing \(why\)"):
+        surrogate.check_hooks("json", [surrogate.Hook("json:nothing", "why")], "1")
