@@ -12,12 +12,12 @@ from surrogate._errors import SurrogateWarning
 
 def framework_version(backend: Backend) -> str:
     """The version of a backend's framework, ``"?"`` if it does not say."""
-    from importlib import metadata  # slow to import, and not needed before
-
     try:
         return str(importlib.import_module(backend.framework).__version__)
     except (ImportError, AttributeError):
         pass  # autograd says it in its metadata only
+    from importlib import metadata  # slow to import, and not needed before
+
     try:
         return metadata.version(backend.framework)
     except metadata.PackageNotFoundError:

@@ -106,14 +106,9 @@ class LearnedRule(Rule):
 
     def _scaled(self, value: Any) -> Any:
         """``round(x, d)`` is a step function of ``x * 10**d``, divided by that again."""
-        at = self._bound.op.at
-        if at is None or not self.attributes:
+        if not self.attributes:
             return value
-        (scale,) = (
-            at(1.0, **self.attributes)
-            if type(at(1.0, **self.attributes)) is tuple
-            else (at(1.0, **self.attributes),)
-        )
+        (scale,) = self._bound.points([1.0])
         return value / scale
 
 

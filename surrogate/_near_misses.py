@@ -24,8 +24,8 @@ _WRITTEN = {
     "argmax": ("a maximum and a comparison", "equal"),
 }
 
-#: Import name of a framework -> its backend.
-_FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow", "jax": "jax", "autograd": "autograd"}
+#: Import names of frameworks, which are also those of their backends.
+_FRAMEWORKS = ("torch", "tensorflow", "jax", "autograd")
 
 
 def near_misses(ops: Iterable[str], framework: str) -> str:
@@ -39,7 +39,7 @@ def near_misses(ops: Iterable[str], framework: str) -> str:
         for (how, key), names in known.items()
     ]
     own = framework.partition(".")[0]
-    others = [name for module, name in _FRAMEWORKS.items() if module in sys.modules and module != own]
+    others = [name for name in _FRAMEWORKS if name in sys.modules and name != own]
     if others:
         said.append(
             f" Ops of {' and '.join(others)}, imported here too, obey rules of "

@@ -80,8 +80,7 @@ def unary(spelling: Spelling, scope: Scope, native: Any) -> Kernel:
                         return _fused.FusedWindow.apply(overload.redispatch, keys, gradient.rule, within, x)
                     return SurrogateUnary.apply(overload, keys, gradient.rule, x)
                 if needs := needs_of((x,)):
-                    if not flags.below:
-                        _count(state, op, scope)
+                    count_once(state, op, scope)
                     return apply(Capture(overload, keys, (x,), {}, True, gradient.rule, (x,), needs))
                 if flags.deferred:
                     _count(state, op, scope)
@@ -112,8 +111,7 @@ def general(spelling: Spelling, scope: Scope, native: Any) -> Kernel:
             inputs = inputs_of(gradient.rule, call.inputs) if gradient.rule.learned else call.inputs
             if needs := needs_of(inputs):
                 refuse_sparse(call.op, call.inputs)
-                if not flags.below:
-                    _count(state, call.op, scope)
+                count_once(state, call.op, scope)
                 rule = gradient.at(decimals=kwargs["decimals"]) if decimals else gradient.rule
                 boxed = pass_on.takes(args)
                 return apply(Capture(overload, keys, args, kwargs, boxed, rule, inputs, needs))

@@ -32,14 +32,11 @@ def sixty_four_bits():
 def pytest_collection_modifyitems(items):
     """Late in a long process the warning that nothing was captured may be wrong (see the page of limits).
 
-    The tests of the warning itself, which run early, are about it all the same.
+    It was seen in the last files only, in alphabetical order; in those before a wrong one fails.
     """
     ignored = pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
     for item in items:
-        if "backend_jax" in item.path.parts and item.path.name not in (
-            "test_called_again.py",
-            "test_deferred.py",
-        ):
+        if "backend_jax" in item.path.parts and item.path.name >= "test_n":
             item.add_marker(ignored, append=False)
 
 
