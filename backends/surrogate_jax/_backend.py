@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,15 +54,14 @@ class JaxBackend(surrogate.Backend):
         check()
         self.functions, self.natives = Functions(self), Natives(self)
         hide_our_frames()
-        Key.state = self.state
-        hooks = install(self)
-        self._sparse = _sparse.install()
-        try:
+        with ExitStack() as undo:  # if it cannot be used nothing of it stays
+            undo.callback(setattr, Key, "state", getattr(Key, "state", self.state))
+            Key.state = self.state
+            for hook in install(self):
+                undo.callback(hook)
+            self._sparse = undo.enter_context(_sparse.taught())
             probe(self)
-        except BaseException:
-            for undo in hooks:
-                undo()
-            raise
+            undo.pop_all()
 
     def apply(self, rules: surrogate.RuleSet | None, scope: str) -> None:
         """Put the rules into the keys JAX caches under; the hooks read :meth:`state`."""

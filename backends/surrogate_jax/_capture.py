@@ -35,7 +35,17 @@ from surrogate_jax._operands import may_be_traced
 from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import refuse
-from surrogate_jax._scope import agree, called, captured, in_keys, is_suspended, now_run, tracing
+from surrogate_jax._scope import (
+    agree,
+    begin_tracing,
+    called,
+    captured,
+    end_tracing,
+    in_keys,
+    is_suspended,
+    now_run,
+    traced,
+)
 from surrogate_jax._spellings import Spelled
 from surrogate_jax._whose import Origin, in_pallas_kernel, origin
 
@@ -62,10 +72,13 @@ def runs() -> list[Undo]:
 
     def of_tracing(trace: Bind) -> Bind:
         def hooked(*args: Any, **kwargs: Any) -> Any:
-            with tracing() as done:
+            begun = begin_tracing()
+            try:
                 found = trace(*args, **kwargs)
-                done(found[0].params["jaxpr"])
+                traced(begun, found[0].params["jaxpr"])
                 return found
+            finally:
+                end_tracing(begun)
 
         return passing(hooked)
 

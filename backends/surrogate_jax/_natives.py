@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -80,6 +80,7 @@ class Natives(NativeKit):
     def __init__(self, backend: surrogate.Backend) -> None:
         self._backend = backend
         self._hooked: set[str] = set()
+        self._in_jits: set[str] = set()
         self.ship("jax", {**PACK, **FUNCTIONS}, EVERY)
 
     def canonical(self, name: str) -> str:
@@ -127,8 +128,10 @@ class Natives(NativeKit):
             return
         if not name.startswith(_JIT):
             replace(_primitives()[name], "bind", functools.partial(_hook, self._backend, name))
-        jit = find("jax.extend.core.primitives:jit_p")
-        replace(jit, "bind", functools.partial(_jit_hook, self._backend, name))
+        if not self._in_jits:  # one hook for all names: each more would be a call more per jit, for good
+            jit = find("jax.extend.core.primitives:jit_p")
+            replace(jit, "bind", functools.partial(_jit_hook, self._backend, self._in_jits))
+        self._in_jits.add(name)
 
 
 @functools.cache
@@ -157,16 +160,17 @@ def _known_jit(name: str) -> str:
     return name
 
 
-def _gradient(backend: surrogate.Backend, name: str, args: Sequence[Any]) -> Any:
-    """The gradient that may concern a primitive here, with its state; None for none."""
+def _in_force(
+    backend: surrogate.Backend, names: Collection[str], args: Sequence[Any]
+) -> tuple[Any, frozenset[str]]:
+    """The state, and which of these names a rule here may concern; no names where none does."""
     if is_suspended():
-        return None
+        return None, frozenset()
     state = backend.state()
-    if name not in state.rules and name not in (in_keys() or ()):
-        return None
-    if not any(isinstance(x, jax.core.Tracer) for x in args):
-        return None
-    return state
+    found = frozenset(name for name in (*state.rules, *(in_keys() or ())) if name in names)
+    if not found or not any(isinstance(x, jax.core.Tracer) for x in args):
+        return state, frozenset()
+    return state, found
 
 
 def _is_users(name: str, frame: FrameType) -> bool:
@@ -195,9 +199,9 @@ def _under_jax_jit(frame: FrameType | None) -> bool:
 
 def _hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
-        state = _gradient(backend, name, args)
+        state, here = _in_force(backend, (name,), args)
         frame = caller(sys._getframe(1))
-        if state is None or in_pallas_kernel(frame) or not _is_users(name, frame):
+        if not here or in_pallas_kernel(frame) or not _is_users(name, frame):
             return bind(*args, **params)
         several = _primitives()[name].multiple_results
         return _captured(state, name, bind, args, params, frame, several=several)
@@ -227,29 +231,31 @@ def _captured(
     return found if value.several else found[0]
 
 
-def _jit_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
-    """A jnp function is a jit of JAX's own: another name of the primitive is done step by step."""
+def _jit_hook(backend: surrogate.Backend, names: Collection[str], bind: Bind) -> Bind:
+    """A jnp function is a jit of JAX's own: another name of primitives is done step by step."""
 
     def hooked(*args: Any, **params: Any) -> Any:
-        state = _gradient(backend, name, args)
-        if state is not None:
+        state, here = _in_force(backend, names, args)
+        if here:
             frame = caller(sys._getframe(1))
             call = jit_call(frame)
             function = call.function.__code__.co_name if call else ""
             if origin(frame).depth == 0:
-                if call and name == _JIT + function and call.function.__module__.startswith("jax."):
-                    return _captured(state, name, bind, args, params, frame, several=True)
-                if name in ENDS.get(function, ()):
-                    return _evaluate(state, name, params["jaxpr"], args, frame)
+                whole = _JIT + function
+                if call and whole in here and call.function.__module__.startswith("jax."):
+                    return _captured(state, whole, bind, args, params, frame, several=True)
+                inside = here.intersection(ENDS.get(function, ()))
+                if inside:
+                    return _evaluate(state, inside, params["jaxpr"], args, frame)
         return bind(*args, **params)
 
     return passing(hooked)
 
 
 def _evaluate(
-    state: surrogate.State, name: str, closed: Any, args: Sequence[Any], frame: FrameType
+    state: surrogate.State, names: Collection[str], closed: Any, args: Sequence[Any], frame: FrameType
 ) -> list[Any]:
-    """A jaxpr, with the primitive captured."""
+    """A jaxpr, with these primitives captured."""
     called(closed)  # where it was traced under the rule it holds the formula already
     jaxpr = closed.jaxpr
     values: dict[Any, Any] = {}
@@ -261,12 +267,13 @@ def _evaluate(
     values.update(zip(jaxpr.invars, args, strict=True))
     for step in jaxpr.eqns:
         given = [read(x) for x in step.invars]
-        if step.primitive.name == name:
+        name = step.primitive.name
+        if name in names:
             native = functools.partial(type(step.primitive).bind, step.primitive)
             several = step.primitive.multiple_results
             found = _captured(state, name, native, given, step.params, frame, several=several)
-        elif step.primitive.name in ("jit", "pjit"):
-            found = _evaluate(state, name, step.params["jaxpr"], given, frame)
+        elif name in ("jit", "pjit"):
+            found = _evaluate(state, names, step.params["jaxpr"], given, frame)
         else:
             found = step.primitive.bind(*given, **step.params)
         several = step.primitive.multiple_results
@@ -281,9 +288,9 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         name = _CUSTOM + str(getattr(self, "__name__", ""))
         leaves, shape = jax.tree_util.tree_flatten((args, kwargs))
-        state = _gradient(backend, name, leaves)
-        gradient: Any = None if state is None else state.rule(name, caller(sys._getframe(1)))
-        if state is None or gradient is None:
+        state, here = _in_force(backend, (name,), leaves)
+        gradient: Any = state.rule(name, caller(sys._getframe(1))) if here else None
+        if gradient is None:
             return native(self, *args, **kwargs)
         agree(state)
         place = captured(state, name, caller(sys._getframe(1)))

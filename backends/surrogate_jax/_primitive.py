@@ -21,7 +21,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
 from surrogate_jax._placement import common_sharding, spread, to_shape
-from surrogate_jax._scope import suspended, wide
+from surrogate_jax._scope import suspended
 
 surrogate_p = Primitive("surrogate")
 tangent_p = Primitive("surrogate_tangent")
@@ -53,7 +53,7 @@ def _aval(*operands: Any, call: Call) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _native_aval(native: Any, avals: tuple[Any, ...]) -> Any:
-    with wide(*avals):
+    with suspended(*avals):
         return jax.make_jaxpr(native)(*avals).out_avals[0]
 
 

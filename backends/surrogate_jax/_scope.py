@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -46,9 +45,16 @@ class Begun(NamedTuple):
 
 
 class Suspension(NamedTuple):
-    """A block in which nothing is captured: the frame that runs it, and the block around it."""
+    """A block in which nothing is captured.
+
+    Attributes:
+        frame: the frame that runs it.
+        entered: what of JAX's own it has changed, to be put back.
+        around: the block around it.
+    """
 
     frame: FrameType
+    entered: list[AbstractContextManager[Any]]
     around: Suspension | None
 
 
@@ -79,25 +85,26 @@ def _key() -> Key | None:
     return key
 
 
-@contextmanager
-def tracing() -> Iterator[Callable[[Any], None]]:
-    """JAX looked for a compiled function in vain and traces it; what is entered is to be given its jaxpr.
+def begin_tracing() -> Begun:
+    """JAX looked for a compiled function in vain and traces it, until :func:`end_tracing`.
 
     Meanwhile other functions may be compiled and called, and blocks entered and left: all under other keys.
     """
     key = _key()
     if key is not None:
         _renew(key)
-    begun = _thread.tracing = Begun(key, set(), _thread.tracing)
+    _thread.tracing = Begun(key, set(), _thread.tracing)
+    return _thread.tracing
 
-    def done(jaxpr: Any) -> None:
-        remember(jaxpr, begun.places)
-        _thread.traced = key
 
-    try:
-        yield done
-    finally:
-        _thread.tracing = begun.around
+def traced(begun: Begun, jaxpr: Any) -> None:
+    """What was begun has given this."""
+    remember(jaxpr, begun.places)
+    _thread.traced = begun.key
+
+
+def end_tracing(begun: Begun) -> None:
+    _thread.tracing = begun.around
 
 
 def _renew(key: Key) -> None:
@@ -141,46 +148,59 @@ def is_suspended() -> bool:
 
     An interrupt (Ctrl-C) may fall where a block has been entered and nobody will leave it: its frame is gone.
     """
-    found = _thread.suspension
-    while found is not None:
+    while (found := _thread.suspension) is not None:
         here: FrameType | None = sys._getframe(1)
         while here is not None:
             if here is found.frame:
                 return True
             here = here.f_back
-        found = _thread.suspension = found.around
+        _leave(found)
         follow(Key.state())
     return False
 
 
-@contextmanager
-def suspended(*operands: Any) -> Iterator[None]:
-    """Run a rule's own functions, or the native op, on these operands: they never see overrides."""
-    own = Suspension(sys._getframe(2), _thread.suspension)  # 1 is contextlib's
-    try:
-        _thread.suspension = own
-        with _local(None), _usual_promotion(), wide(*operands):
-            yield
-    finally:
-        if _thread.suspension is own:  # it may be closed late, by whoever collects it
-            _thread.suspension = own.around
+class suspended:  # noqa: N801 - used as a function
+    """Run a rule's own functions, or the native op, on these operands: they never see overrides.
+
+    A class, since Python closes a generator that nobody will resume when it is collected (a notebook keeps
+    the traceback of an interrupt for hours), and its end would put back what was in the keys long ago.
+    """
+
+    __slots__ = ("_operands", "_own")
+
+    def __init__(self, *operands: Any) -> None:
+        self._operands = operands
+
+    def __enter__(self) -> None:
+        own = self._own = _thread.suspension = Suspension(sys._getframe(1), [], _thread.suspension)
+        for block in (_local(None), *_usual_promotion(), *wide(*self._operands)):
+            block.__enter__()
+            own.entered.append(block)
+
+    def __exit__(self, *raised: object) -> None:
+        while (inner := _thread.suspension) is not None and inner is not self._own:
+            _leave(inner)
+        _leave(self._own)
 
 
-def wide(*operands: Any) -> AbstractContextManager[Any]:
+def _leave(own: Suspension) -> None:
+    while own.entered:
+        own.entered.pop().__exit__(None, None, None)
+    _thread.suspension = own.around
+
+
+def wide(*operands: Any) -> tuple[AbstractContextManager[Any], ...]:
     """64-bit dtypes, if one of the operands has one: a pullback may run where they are off by now."""
     wanted = any(getattr(getattr(x, "dtype", None), "itemsize", 0) == 8 for x in operands)
-    return sixty_four_bits() if wanted and not jax.config.jax_enable_x64 else nullcontext()
+    return (sixty_four_bits(),) if wanted and not jax.config.jax_enable_x64 else ()
 
 
-@contextmanager
-def _usual_promotion() -> Iterator[None]:
+def _usual_promotion() -> tuple[AbstractContextManager[Any], ...]:
     """What a user forbids for their own code (mixed ranks, mixed dtypes) formulas may do."""
     strict = jax.config.jax_numpy_dtype_promotion, jax.config.jax_numpy_rank_promotion
     if strict == ("standard", "allow"):
-        yield
-    else:
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            yield
+        return ()
+    return jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
 
 
 def in_keys() -> surrogate.RuleSet | None:

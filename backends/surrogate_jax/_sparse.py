@@ -13,11 +13,9 @@ from surrogate_jax._primitive import surrogate_p
 _OPS = ("sign", "abs")
 
 
-def install() -> contextlib.AbstractContextManager[None]:
-    """Give ``sparsify`` a rule for captured ops, as soon as it is there."""
-    watching = surrogate.when_imported([SPARSE], _teach)
-    watching.__enter__()
-    return watching
+def taught() -> contextlib.AbstractContextManager[None]:
+    """``sparsify`` gets a rule for captured ops, as soon as it is there, while this is entered."""
+    return surrogate.when_imported([SPARSE], _teach)
 
 
 def _teach(name: str) -> None:

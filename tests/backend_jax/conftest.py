@@ -29,17 +29,6 @@ def sixty_four_bits():
         yield
 
 
-def pytest_collection_modifyitems(items):
-    """Late in a long process the warning that nothing was captured may be wrong (see the page of limits).
-
-    It was seen in the last files only, in alphabetical order; in those before a wrong one fails.
-    """
-    ignored = pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
-    for item in items:
-        if "backend_jax" in item.path.parts and item.path.name >= "test_n":
-            item.add_marker(ignored, append=False)
-
-
 @pytest.fixture
 def squared():
     """1, -0.5, ... squared: the derivative under the rules of ``jax_formulas``."""
