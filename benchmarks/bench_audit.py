@@ -1,6 +1,6 @@
 """What an audit costs, as a ratio to one forward and one backward pass of the same program.
 
-    python benchmarks/bench_audit.py [--json] [jax] [tensorflow]
+    python benchmarks/bench_audit.py [--json FILE] [jax] [tensorflow]
 
 jax         first: the whole audit against compiling and running jit(value_and_grad), both from cold caches;
             later: the audit's compiled function against the program's, both compiled
@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -187,17 +188,16 @@ def main() -> None:
     """Measure, and print."""
     costs = {"jax": jax_costs, "tensorflow": keras_costs}
     parser = argparse.ArgumentParser(description="the cost of an audit")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, help="write the ratios to this file")
     parser.add_argument("frameworks", nargs="*", choices=[[], *costs], default=[])
     given = parser.parse_args()
     found = {}
     for name in given.frameworks or list(costs):
         found |= costs[name]()
+    for what, times in found.items():
+        print(f"{what:32}{times:8.1f} x")
     if given.json:
-        print(json.dumps(found, indent=2))
-    else:
-        for what, times in found.items():
-            print(f"{what:32}{times:8.1f} x")
+        given.json.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

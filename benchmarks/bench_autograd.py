@@ -1,6 +1,6 @@
 """What the autograd backend costs: nothing while no override is alive, and what one costs where it is.
 
-    python benchmarks/bench_autograd.py [--json]
+    python benchmarks/bench_autograd.py [--json FILE]
 
 Each number is a ratio of medians of interleaved runs in one process. The autograd "without us" is a
 second copy of autograd, imported before, that this package never touches.
@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -177,7 +178,7 @@ def row(setting: str, case: str, size: int, ratio: float, micro: float) -> dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--seconds", type=float, default=0.4, help="per row")
     options = parser.parse_args()
 
@@ -191,8 +192,8 @@ def main() -> None:
     }
     override = enter_and_leave()
     if options.json:
-        print(json.dumps({"rows": rows, "medians": medians, "override_microseconds": override}, indent=2))
-        return
+        found = {"rows": rows, "medians": medians, "override_microseconds": override}
+        options.json.write_text(json.dumps(found, indent=1))
     print(f"{'setting':<20}  {'case':<22} {'size':>7} {'ratio':>7}   without us or by hand")
     for r in rows:
         where, case, size = r["setting"], r["case"], r["size"]

@@ -1,6 +1,6 @@
 """What the JAX backend costs, beside rules written by hand and JAX without us.
 
-    python benchmarks/bench_jax.py [--json] [--seconds 3]
+    python benchmarks/bench_jax.py [--json FILE] [--seconds 3]
 
 Each number is a ratio of medians of interleaved runs in one process.
 
@@ -212,7 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--seconds", type=float, default=3.0, help="time for each comparison")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", surrogate.NothingCapturedWarning)  # cached functions are not seen again
@@ -220,8 +220,7 @@ def main() -> None:
     rows = off(arguments.seconds * 3) | trace(arguments.seconds * 6) | call(arguments.seconds)
     rows |= spyx(arguments.seconds) | kept() | same_hlo()
     if arguments.json:
-        print(json.dumps({"jax": jax.__version__, **rows}, indent=1))
-        return
+        arguments.json.write_text(json.dumps({"jax": jax.__version__, **rows}, indent=1))
     print(f"jax {jax.__version__}")
     for name, value in rows.items():
         print(f"{value:8.2f}  {name}")

@@ -1,6 +1,6 @@
 """What the TensorFlow backend costs in eager mode, against what a user would write, and against nothing.
 
-    python benchmarks/bench_tensorflow.py [--json] [--seconds 2]
+    python benchmarks/bench_tensorflow.py [--json FILE] [--seconds 2]
 
 Each number is a ratio of medians of interleaved runs in one process.
 
@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -155,15 +156,15 @@ class Unloaded:
 def main() -> None:
     """Print a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--seconds", type=float, default=2.0)
     given = parser.parse_args()
     backend = surrogate.load_backend("tensorflow")
     warnings.simplefilter("ignore", surrogate.NothingCapturedWarning)
     found = {name: ratio(ours, theirs, given.seconds) for name, ours, theirs in rows(backend)}
     if given.json:
-        print(json.dumps({name: {"ratio": r, "theirs_us": us} for name, (r, us) in found.items()}, indent=1))
-        return
+        numbers = {name: {"ratio": r, "theirs_us": us} for name, (r, us) in found.items()}
+        given.json.write_text(json.dumps(numbers, indent=1))
     for name, (r, us) in found.items():
         print(f"{name:55} {r:6.2f}   ({us:10.1f} us)")
 
