@@ -35,8 +35,14 @@ def _both(*names: str) -> dict[str, Function | Spelling]:
     return {f"{module}.{name}": getattr(_MODULES[module], name) for module, name in found}
 
 
+def _named(op: str) -> dict[str, Function | Spelling]:
+    """The functions of the op's name."""
+    return _both(*(f"{place}.{op}" for place, module in _MODULES.items() if hasattr(module, op)))
+
+
 _AWAY, _EVEN = lax.RoundingMethod.AWAY_FROM_ZERO, lax.RoundingMethod.TO_NEAREST_EVEN
 
+#: What is written in other ways than by the functions of the op's name.
 _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
     "sign": {
         **_both("jnp.sign", "lax.sign"),
@@ -55,8 +61,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "lax.round to even": lambda x: lax.round(x, _EVEN),
         "lax.round away": lambda x: lax.round(x, _AWAY),
     },
-    "floor": _both("jnp.floor", "lax.floor"),
-    "ceil": _both("jnp.ceil", "lax.ceil"),
     "trunc": {
         "jnp.trunc": jnp.trunc,
         "jnp.modf": lambda x: jnp.modf(x)[1],
@@ -86,7 +90,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "jnp.divmod(x, y)[0]": lambda x, y: jnp.divmod(x, y)[0],
         "2 // y": Spelling(lambda y: 2 // y, {"x": 2.0}),
     },
-    "heaviside": {"jnp.heaviside": jnp.heaviside},
     "clip": {
         "jnp.clip": jnp.clip,
         "jnp.clip(x, max, min)": lambda x, lo, hi: jnp.clip(x, max=hi, min=lo),
@@ -153,7 +156,7 @@ class JaxDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``jnp``, ``lax`` and ``nn``, methods and operators."""
-        return _SPELLINGS[op]
+        return _SPELLINGS.get(op) or _named(op)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """``jax.vjp``."""

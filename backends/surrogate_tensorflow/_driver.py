@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import tensorflow.experimental.numpy as tnp
 
 from surrogate import Driver, Spelling
 from surrogate_tensorflow import _hooks
+from surrogate_tensorflow._spellings import OP_TYPES
 
 Array = Any
 Function = Callable[..., Array]
@@ -39,8 +41,18 @@ def _keras(name: str) -> dict[str, Function | Spelling]:
     return {f"keras.ops.{name}": getattr(keras.ops, name)} if hasattr(keras.ops, name) else {}
 
 
+def _named(op: str) -> dict[str, Function | Spelling]:
+    """The functions of the op's name, and the raw ops that are the op."""
+    places = {"tf.math": tf.math, "keras.ops": keras.ops, "tnp": tnp}
+    found = {f"{place}.{op}": getattr(module, op) for place, module in places.items() if hasattr(module, op)}
+    for op_type in (op_type for op_type, name in OP_TYPES.items() if name == op):
+        *inputs, _ = inspect.signature(getattr(tf.raw_ops, op_type)).parameters  # the last is "name"
+        found[f"raw_ops.{op_type}"] = _raw(op_type, *inputs)
+    return found
+
+
+#: What is written in other ways than by the functions of the op's name.
 _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
-    "sign": {"tf.sign": tf.sign, "raw_ops": _raw("Sign", "x"), "tnp": tnp.sign, **_keras("sign")},
     "round": {
         "tf.round": _round,
         "tf.math.rint": tf.math.rint,
@@ -49,8 +61,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         **_keras("round"),
         "keras.ops.round(x, 1)": Spelling(lambda x: keras.ops.round(x, 1), attributes={"decimals": 1}),
     },
-    "floor": {"tf.floor": tf.floor, "raw_ops": _raw("Floor", "x"), "tnp": tnp.floor, **_keras("floor")},
-    "ceil": {"tf.math.ceil": tf.math.ceil, "raw_ops": _raw("Ceil", "x"), "tnp": tnp.ceil, **_keras("ceil")},
     "trunc": {**_keras("trunc"), "tnp.fix": tnp.fix},
     "relu": {
         "tf.nn.relu": tf.nn.relu,
@@ -102,7 +112,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         **_keras("floor_divide"),
         "2.0 // y": Spelling(lambda y: 2.0 // y, {"x": 2.0}),
     },
-    "heaviside": {**_keras("heaviside"), "tnp": tnp.heaviside},
     "clip": {
         "tf.clip_by_value": tf.clip_by_value,
         "keywords": lambda x, lo, hi: tf.clip_by_value(x, clip_value_max=hi, clip_value_min=lo),
@@ -114,18 +123,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "tnp": tnp.clip,
         "tnp.clip(x, None, 2.0)": Spelling(lambda x: tnp.clip(x, None, 2.0), {"lo": -np.inf, "hi": 2.0}),
         "tnp.clip(x, -1.0, None)": Spelling(lambda x: tnp.clip(x, -1.0, None), {"lo": -1.0, "hi": np.inf}),
-    },
-    "maximum": {
-        "tf.maximum": tf.maximum,
-        "raw_ops": _raw("Maximum", "x", "y"),
-        "tnp": tnp.maximum,
-        **_keras("maximum"),
-    },
-    "minimum": {
-        "tf.minimum": tf.minimum,
-        "raw_ops": _raw("Minimum", "x", "y"),
-        "tnp": tnp.minimum,
-        **_keras("minimum"),
     },
 }
 
@@ -151,7 +148,7 @@ class TensorFlowDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``tf``, of Keras and of ``tf.experimental.numpy``, layers and operators."""
-        return _SPELLINGS[op]
+        return _SPELLINGS.get(op) or _named(op)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """A tape; unconnected inputs get zeros."""

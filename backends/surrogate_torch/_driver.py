@@ -34,14 +34,12 @@ def _of_a_view(x: Array) -> Array:
 
 
 def _plain(*names: str) -> dict[str, Function | Spelling]:
-    """The functions of ``torch``, the methods, and the methods in place, of these names."""
+    """The functions of ``torch``, the methods, and the methods in place where there are, of these names."""
     found: dict[str, Function | Spelling] = {}
     for name in names:
-        found |= {
-            f"torch.{name}": getattr(torch, name),
-            f"Tensor.{name}": getattr(torch.Tensor, name),
-            f"Tensor.{name}_": _in_place(f"{name}_"),
-        }
+        found |= {f"torch.{name}": getattr(torch, name), f"Tensor.{name}": getattr(torch.Tensor, name)}
+        if hasattr(torch.Tensor, f"{name}_"):
+            found[f"Tensor.{name}_"] = _in_place(f"{name}_")
     return found
 
 
@@ -49,6 +47,7 @@ _TENTHS = {"decimals": 1}
 _UP, _DOWN = {"lo": -1.0, "hi": math.inf}, {"lo": -math.inf, "hi": 1.0}
 _UNIT = {"lo": -1.0, "hi": 1.0}
 
+#: What is written in other ways than ``_plain`` of the op's name says.
 _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
     "sign": {**_plain("sign", "sgn"), "torch.ops": torch.ops.aten.sign.default, "of a view": _of_a_view},
     "round": {
@@ -59,8 +58,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "x.round(decimals=1)": Spelling(lambda x: x.round(decimals=1), attributes=_TENTHS),
         "round_(decimals=1)": Spelling(_in_place("round_", decimals=1), attributes=_TENTHS),
     },
-    "floor": _plain("floor"),
-    "ceil": _plain("ceil"),
     "trunc": _plain("trunc", "fix"),
     "mod": {
         **_plain("remainder"),
@@ -82,7 +79,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "2 // y": Spelling(lambda y: 2 // y, {"x": 2.0}),
         "div(2, y)": Spelling(lambda y: torch.div(2, y, rounding_mode="floor"), {"x": 2.0}),
     },
-    "heaviside": _plain("heaviside"),
     "clip": {
         **_plain("clamp", "clip"),
         "x.clamp(max, min)": lambda x, lo, hi: x.clamp(max=hi, min=lo),
@@ -112,16 +108,8 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
         "F.relu6(inplace)": lambda x: F.relu6(x.clone(), inplace=True),
     },
     "abs": {**_plain("abs", "absolute"), "abs(x)": abs},
-    "maximum": {
-        "torch.maximum": torch.maximum,
-        "Tensor.maximum": torch.Tensor.maximum,
-        "torch.max": torch.max,
-    },
-    "minimum": {
-        "torch.minimum": torch.minimum,
-        "Tensor.minimum": torch.Tensor.minimum,
-        "torch.min": torch.min,
-    },
+    "maximum": {**_plain("maximum"), "torch.max": torch.max},
+    "minimum": {**_plain("minimum"), "torch.min": torch.min},
 }
 
 
@@ -150,7 +138,7 @@ class TorchDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions, methods, methods in place, operators and modules."""
-        return _SPELLINGS[op]
+        return _SPELLINGS.get(op) or _plain(op)
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """Eagerly with ``torch.autograd.grad``; under a transform or compiler with ``torch.func.vjp``."""
