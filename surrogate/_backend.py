@@ -48,8 +48,8 @@ class Backend(abc.ABC):
         ops: names of the ops it can capture.
         unsupported: op name -> why the framework or the backend cannot do it.
         transforms: what it claims beyond plain reverse mode: any of ``"forward"``, ``"vmap"``,
-            ``"compile"``, ``"second"`` (second derivatives) and ``"residuals"``
-            (:meth:`surrogate.Driver.residuals`).
+            ``"compile"``, ``"second"`` (second derivatives), ``"residuals"``
+            (:meth:`surrogate.Driver.residuals`) and ``"learned"`` (:meth:`wants_gradient`).
         dtypes: the float dtypes of the framework that it supports.
         subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
         expected_failures: checks of the conformance kit, by id (``vjp[sign:hardtanh-float32-jit]``) or
@@ -200,6 +200,10 @@ class Backend(abc.ABC):
         input, and the cotangent that it gets back to that.
         """
         return False
+
+    def bare(self, value: Any) -> Any:
+        """The value of such a parameter as NumPy reads it, or itself; its range is checked."""
+        return value
 
     # -- for the audit -------------------------------------------------------------------------
 

@@ -66,6 +66,13 @@ class ElementwiseRule(Rule):
         """The numbers by which masks and constants scale."""
         return tuple(value for p in self._partials for value in (p.inside, p.outside))
 
+    @property
+    def shaped(self) -> bool:
+        return self.live.shaped
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        self.live.check(inputs)
+
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         kept = self.kept(needs)
         if kept is Kind.INPUTS:

@@ -84,8 +84,11 @@ def _backend_of(value: Any) -> str:
 
 def _sample(tensor: Any, default: float | None, owner: str) -> Any:
     """Its value, for a look at what the formula returns."""
+    from surrogate._plugins import _loaded
+
+    backend = _loaded.get(_backend_of(tensor))
     try:
-        return as_array(tensor, owner)
+        return as_array(tensor if backend is None else backend.bare(tensor), owner)
     except ParameterError as error:
         if error.__cause__ is None:  # not finite, or no numbers
             raise

@@ -56,11 +56,18 @@ class LearnedRule(Rule):
     def kept(self, needs: Needs = None) -> Kind:
         return Kind.INPUTS if any(self._wanted(needs)) else Kind.CONSTANT
 
+    @property
+    def shaped(self) -> bool:
+        return True
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        self._inner.check(inputs[: self._bound.op.arity])
+
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         if not any(self._wanted(needs)):
             return ()
         own = self._bound.op.arity
-        self._inner.live.check(inputs[:own])
+        self.check(inputs)
         return (*inputs, *self._live.kept(xp, inputs[:own]))
 
     def vjp(self, xp: Any, saved: Sequence[Array], g: Array, needs: Needs = None) -> tuple[Array | None, ...]:

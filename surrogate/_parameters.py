@@ -92,12 +92,14 @@ class Parameter:
         if isinstance(value, Variable):
             value.require(f"{owner}: {self.name}", lambda array: self._check_elements(array, owner))
             return value
-        if isinstance(value, numbers.Real) or not is_array(value):
+        if isinstance(value, numbers.Real):
             return self.check(value, owner)
         if is_learned(value):
             found = learned(value, self.default, f"{owner}: {self.name}")
             self._check_elements(found.array, owner)
             return found
+        if not is_array(value):
+            return self.check(value, owner)
         refuse_variable(value, f"{owner}: {self.name}")
         array = as_array(value, f"{owner}: {self.name}")
         self._check_elements(array, owner)

@@ -91,6 +91,20 @@ class Rule(abc.ABC):
         """Whether :meth:`vjp` does no arithmetic: each cotangent is ``g`` or 0, element by element."""
         return False
 
+    @property
+    def shaped(self) -> bool:
+        """Whether a parameter is an array that must meet the axes of the inputs, or is learned."""
+        return False
+
+    def check(self, inputs: Sequence[Array]) -> None:  # noqa: B027  (most parameters are numbers)
+        """Refuse inputs to whose shape a parameter's does not broadcast, as :meth:`save` does.
+
+        For a backend in whose :meth:`save` inputs have the axes of a map in front.
+
+        Raises:
+            ParameterError: one does not.
+        """
+
     @abc.abstractmethod
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         """What must be kept between forward and backward; nothing else is read later."""

@@ -34,6 +34,13 @@ class UpstreamRule(Rule):
     def kept(self, needs: Needs = None) -> Kind:
         return Kind.INPUTS if any(self._wanted(needs)) else Kind.CONSTANT
 
+    @property
+    def shaped(self) -> bool:
+        return self._live.shaped
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        self._live.check(inputs)
+
     def save(self, xp: Any, inputs: Sequence[Array], needs: Needs = None) -> tuple[Array, ...]:
         if not any(self._wanted(needs)):
             return ()

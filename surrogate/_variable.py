@@ -223,11 +223,11 @@ def as_array(value: Any, owner: str) -> Floats:
     Raises:
         ParameterError: it is no array of finite real numbers.
     """
-    bare = value.detach() if hasattr(value, "detach") else value  # a tensor of PyTorch's
-    bare = bare.cpu().double() if hasattr(bare, "cpu") and hasattr(bare, "double") else bare
     try:
+        bare = value.detach() if hasattr(value, "detach") else value  # a tensor of PyTorch's
+        bare = bare.cpu().double() if hasattr(bare, "cpu") and hasattr(bare, "double") else bare
         array = np.asarray(bare)
-    except Exception as error:  # a tracer, a symbolic tensor
+    except Exception as error:  # a tracer, a symbolic tensor, one without data
         raise ParameterError(
             f"{owner} must be known when nothing is traced, and {type(value).__name__} is not: give a number "
             "or an array from outside the compiled function, or a surrogate.Variable, which may change."

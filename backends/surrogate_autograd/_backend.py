@@ -32,7 +32,7 @@ class AutogradBackend(Backend):
     hooks = _hooks.HOOKS
     ops = OPS
     unsupported = UNSUPPORTED
-    transforms = frozenset({"forward", "second", "residuals"})
+    transforms = frozenset({"forward", "second", "residuals", "learned"})
     dtypes = ("float16", "float32", "float64")
     places = True
     xp = _namespace
@@ -48,6 +48,14 @@ class AutogradBackend(Backend):
     def last(self) -> None:
         """They get their own back."""
         self._installation.take_out()
+
+    def wants_gradient(self, value: Any) -> bool:
+        """A box: what is differentiated."""
+        return bool(_hooks.isbox(value))
+
+    def bare(self, value: Any) -> Any:
+        """Out of all its boxes."""
+        return _hooks.getval(value)
 
     def record(
         self,

@@ -12,6 +12,7 @@ import autograd.numpy as anp
 
 from surrogate import State
 from surrogate_autograd import _hooks
+from surrogate_autograd._learned import operands_of, without_boxes
 from surrogate_autograd._operands import are_real, gather, handles_ufuncs, is_boxed
 from surrogate_autograd._primitive import Captured, captured
 from surrogate_autograd._scope import is_suspended
@@ -55,7 +56,8 @@ class Capture:
         def catch(*args: Any, **kwargs: Any) -> Array:
             state = self._state()
             gradient = state.rule(op)
-            if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2)):
+            learns = gradient is not None and bool(gradient.rule.learned)
+            if gradient is None or not _is_recorded(args, kwargs, sys._getframe(2), learns):
                 if state.traced and not is_suspended():
                     state.missed(op, _why(args, kwargs))
                 return native(*args, **kwargs)
@@ -72,7 +74,8 @@ class Capture:
                 state.missed(op, "not over real floating-point arrays")
                 return native(*args, **kwargs)
             rule = gradient.at(decimals=call.decimals) if call.decimals else gradient.rule
-            result = captured(Captured(raw, call, rule), *operands)
+            learned = operands_of(rule) if learns else []
+            result = captured(Captured(raw, call, without_boxes(rule), len(learned)), *operands, *learned)
             state.captured(op)
             return result
 
@@ -92,9 +95,11 @@ class Capture:
         return catch
 
 
-def _is_recorded(args: Iterable[Any], kwargs: Mapping[str, Any], caller: FrameType) -> bool:
-    """Whether a user's call with something that is being differentiated."""
-    if is_suspended() or not (any(map(is_boxed, args)) or any(map(is_boxed, kwargs.values()))):
+def _is_recorded(
+    args: Iterable[Any], kwargs: Mapping[str, Any], caller: FrameType, learns: bool = False
+) -> bool:
+    """Whether a user's call with something that is being differentiated, be it a parameter of the rule."""
+    if is_suspended() or not (learns or any(map(is_boxed, args)) or any(map(is_boxed, kwargs.values()))):
         return False
     return is_users_call(caller)
 

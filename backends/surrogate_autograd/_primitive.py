@@ -12,6 +12,7 @@ from autograd.extend import defjvp_argnums, defvjp_argnums
 from surrogate import Rule
 from surrogate_autograd import _namespace as xp
 from surrogate_autograd._extend import primitive
+from surrogate_autograd._learned import dtype_of
 from surrogate_autograd._scope import suspended
 from surrogate_autograd._spellings import Call
 from surrogate_autograd._sum import Meta, cast, fit, meta, spread
@@ -20,17 +21,22 @@ Array = Any
 
 
 class Captured(NamedTuple):
-    """What an op was captured with: its native function, how it was called, and its rule."""
+    """What an op was captured with: its native function, how it was called, and its rule.
+
+    Attributes:
+        learned: how many operands, the last ones, are parameters of the rule that the value ignores.
+    """
 
     native: Callable[..., Array]
     call: Call
     rule: Rule
+    learned: int = 0
 
 
 @primitive
 def captured(how: Captured, *operands: Array) -> Array:
     """The native value, whatever is differentiated."""
-    args, kwargs = how.call.put(operands)
+    args, kwargs = how.call.put(operands[: len(operands) - how.learned])
     return how.native(*args, **kwargs)
 
 
@@ -39,7 +45,9 @@ def _save(
 ) -> tuple[tuple[bool, ...], tuple[Array, ...]]:
     """Which operands are differentiated, and what the rule keeps for that."""
     needs = tuple(position + 1 in argnums for position in range(len(operands)))
-    inputs = [_as_input(x, need, out.dtype) for x, need in zip(operands, needs, strict=True)]
+    own = len(operands) - how.learned
+    inputs = [_as_input(x, need, out.dtype) for x, need in zip(operands[:own], needs, strict=False)]
+    inputs += [cast(x, dtype_of(out.dtype)) for x in operands[own:]]
     return needs, how.rule.save(xp, inputs, needs)
 
 

@@ -41,9 +41,11 @@ def bind(call: Call, operands: Sequence[Any]) -> Any:
     """The captured call, with the learned parameters of its rule as further operands.
 
     Raises:
-        ParameterError: one is another framework's.
+        ParameterError: one is another framework's, or a parameter's shape does not broadcast to the inputs'.
     """
     rule = call.rule
+    if rule.shaped:  # here, where nothing is mapped yet, are the shapes that the user sees
+        rule.check([x for x in call.inputs(operands) if hasattr(x, "dtype")])
     if not isinstance(rule, surrogate.LearnedRule):
         return surrogate_p.bind(*operands, call=call)
     tensors = [one.tensor for one in rule.learned]

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import surrogate
 from surrogate_tensorflow import _hooks
+from surrogate_tensorflow._recording import wanted
 
 Tensor = Any
 
@@ -19,7 +20,7 @@ def wants_gradient(value: Any) -> bool:
         return bool(value.trainable)
     if not tf.is_tensor(value) or not value.dtype.is_floating:
         return False
-    return not isinstance(value, _hooks.eager_tensor.native) or bool(_hooks.is_watched.native([value]))
+    return not isinstance(value, _hooks.eager_tensor.native) or wanted([value])[0]
 
 
 def inputs_of(rule: surrogate.Rule, inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -19,13 +19,13 @@ import surrogate
 from surrogate_torch import _hooks
 
 
-def mark() -> None:
-    """Keep the compiler out of the core; once per process.
+def mark(backend: type) -> None:
+    """Keep the compiler out of the core, and let it know objects of this class; once per process.
 
     The core itself says of ``use`` and ``override`` that they are not to be traced into. Where the compiler
     has stepped out there, it would still look at the functions that run.
     """
-    _watching.append(surrogate.when_imported(["torch._dynamo"], _teach))
+    _watching.append(surrogate.when_imported(["torch._dynamo"], lambda _: _teach(backend)))
     _watching[-1].__enter__()
     hide([_load_catalogue])
     _load_catalogue()
@@ -35,12 +35,12 @@ def mark() -> None:
 _watching: list[Any] = []
 
 
-def _teach(name: str) -> None:
+def _teach(backend: type) -> None:
     """Tell the compiler of overrides, once it is there: loading it takes a second."""
     _hooks.probe(_hooks.COMPILER_HOOKS)
     from surrogate_torch import _in_graph
 
-    _in_graph.install()
+    _in_graph.install(backend)
 
 
 def _load_catalogue() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch._guards import TracingContext
 
 from surrogate import Gradient, State
-from surrogate_torch import _fused, _guards
+from surrogate_torch import _fused, _guards, _mapped
 from surrogate_torch._carried import Handler, Use
 from surrogate_torch._inplace import SurrogateInplace, is_simple
 from surrogate_torch._layers import FRONT, Kernel, Layer, Rank
@@ -162,6 +162,49 @@ def front(overload: Any, rank: Rank) -> Iterator[Layer]:
     slots = tensor_slots(overload)
     if len(slots) > 1:
         yield Layer(overload, FRONT, rank, functools.partial(_front, overload, slots))
+
+
+def mapped(spelling: Spelling, overload: Any, scope: Scope) -> Layer:
+    """The kernel there for an op of the catalogue, whose parameters meet what is mapped."""
+
+    def make(native: Any) -> Kernel:
+        slots = tensor_slots(overload)
+        below = _front(overload, slots, native) if len(slots) > 1 else native.call_boxed
+        kernel = mapping(overload, spelling.read, scope, below)
+        return kernel if overload is not spelling.inplace else _of_the_first(kernel)
+
+    return Layer(overload, FRONT, Rank.RULE, make)
+
+
+def mapping(
+    overload: Any, read: Callable[..., Call | None], scope: Scope, below: Callable[..., Any]
+) -> Kernel:
+    """A kernel there: under ``vmap``, where a parameter has a shape, the mapped axis is put in front."""
+    slots = tensor_slots(overload)
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        state = scope.state() if _mapped.is_mapping() else None
+        if state is None or state.rules is NO_RULES or (call := read(args, kwargs)) is None:
+            return below(keys, *args, **kwargs)
+        state = scope.here(call.op)
+        site = scope.site() if tracing() is not None else None
+        gradient = None if state is None else state.rule(call.op, site)
+        if gradient is None or not gradient.rule.shaped or inside_a_function(call.op, sys._getframe().f_back):
+            return below(keys, *args, **kwargs)
+        run = functools.partial(below, keys)
+        return _mapped.call(gradient.rule, call.inputs, run, as_tensors(slots, args), kwargs)
+
+    return kernel
+
+
+def _of_the_first(kernel: Kernel) -> Kernel:
+    """A kernel that changes its first argument, which may have been handed on as a view of it."""
+
+    def inplace(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        kernel(keys, *args, **kwargs)
+        return args[0]
+
+    return inplace
 
 
 def _front(overload: Any, slots: Sequence[int], native: Any) -> Kernel:

@@ -28,18 +28,6 @@ _COMPARISONS = {
     "not_equal": "ne",
 }
 
-#: What torch.func takes apart into those ops below its layers.
-_COMPOSED = tuple(
-    getattr(getattr(aten, packet), overload)
-    for packet, overloads in {
-        "to": ("dtype", "dtype_layout", "device", "other"),
-        **dict.fromkeys(
-            ("greater", "greater_equal", "less", "less_equal", "not_equal"), ("Tensor", "Scalar")
-        ),
-    }.items()
-    for overload in overloads
-)
-
 
 class Handle(Capture):
     """A call whose node's value is the handle of its result, and not the result.
@@ -66,16 +54,16 @@ def layers(scope: Scope) -> Iterator[Layer]:
     """The kernels over what gives booleans and integers."""
     for overload, read, finish in _spellings():
         yield Layer(overload, AUTOGRAD, Rank.RULE, partial(_kernel, overload, read, finish, scope))
-        yield _on_top(overload, scope)
-    for overload in _COMPOSED:
-        yield _on_top(overload, scope)
+        yield _on_top(overload, read, scope)
+    for overload, read in _COMPOSED.items():
+        yield _on_top(overload, read, scope)
 
 
-def _on_top(overload: Any, scope: Scope) -> Layer:
+def _on_top(overload: Any, read: Callable[[Args, Kwargs], Any], scope: Scope) -> Layer:
     """A kernel above torch.func's layers: what becomes of a result below them is seen there only."""
 
     def make(native: Any) -> Callable[..., Any]:
-        kernel = _capture.fronting(overload, native)
+        kernel = _capture.mapping(overload, read, scope, _capture.fronting(overload, native))
 
         def prepared(keys: Any, *args: Any, **kwargs: Any) -> Any:
             if not DISCRETE.isdisjoint(scope.state().rules):
@@ -230,3 +218,21 @@ def _spellings() -> Iterator[tuple[Any, Callable[[Args, Kwargs], Any], Finish]]:
         yield overload, _read_sorted("x"), _sorted
     for overload in (aten.searchsorted.Tensor, aten.searchsorted.Scalar):
         yield overload, _read_sorted("boundaries"), _sorted
+
+
+def _read_to(args: Args, kwargs: Kwargs) -> Call | None:
+    return Call("astype", (args[0],)) if args[0].is_floating_point() else None
+
+
+#: What torch.func takes apart into those ops below its layers.
+_COMPOSED = {
+    getattr(getattr(aten, packet), overload): read
+    for packet, read, overloads in (
+        ("to", _read_to, ("dtype", "dtype_layout", "device", "other")),
+        *(
+            (name, _read_comparison(name), ("Tensor", "Scalar"))
+            for name in ("greater", "greater_equal", "less", "less_equal", "not_equal")
+        ),
+    )
+    for overload in overloads
+}

@@ -18,10 +18,12 @@ from torch._dynamo.source import AttrSource
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.ctx_manager import ContextWrappingVariable
+from torch._dynamo.variables.tensor import TensorVariable
 from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 from torch._guards import TracingContext
 
 import surrogate
+from surrogate_torch import _learned
 
 _numbers = itertools.count()
 _insides: dict[int, surrogate.Inside] = {}
@@ -90,7 +92,7 @@ class OverrideVariable(ContextWrappingVariable):
 
 
 class _Given(UserDefinedObjectVariable):
-    """The compiler's stand-in for a gradient: it may also be given to what makes an override."""
+    """The compiler's stand-in for a gradient or variable: it may also be given to what makes an override."""
 
     def as_python_constant(self) -> Any:
         return self.value
@@ -107,6 +109,24 @@ class _Maker(VariableTracker):
         found = [arg.as_python_constant() for arg in args]
         named = {name: value.as_python_constant() for name, value in kwargs.items()}
         return OverrideVariable(self.make(*found, **named))
+
+
+class _GradientMaker(VariableTracker):
+    """The compiler's stand-in for :func:`surrogate.gradient`: tensors of the graph are learned parameters."""
+
+    def call_function(self, tx: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        tensors: list[tuple[torch.Tensor, Any]] = []
+
+        def constant(arg: Any) -> Any:
+            if not isinstance(arg, TensorVariable):
+                return arg.as_python_constant()
+            tensors.append((_learned.stand_in(arg.as_proxy().node.meta["example_value"]), arg))
+            return tensors[-1][0]
+
+        named = {name: constant(value) for name, value in kwargs.items()}
+        made = surrogate.gradient(*[arg.as_python_constant() for arg in args], **named)
+        _learned.of_graph(tx, made.rule, tensors)
+        return _Given(made)
 
 
 def _call(tx: Any, function: Callable[[int], None], values: tuple[int]) -> None:
@@ -133,6 +153,11 @@ def _gradient(builder: Any, value: Any) -> _Given:
     return _Given(value, source=builder.source)
 
 
+def _variable(builder: Any, value: surrogate.Variable) -> _Given:
+    _guard(builder, "handle")
+    return _Given(value, source=builder.source)
+
+
 def _guard(builder: Any, *path: str) -> None:
     """What is traced depends on which override it is, and not on which object."""
     source = builder.get_source()
@@ -141,7 +166,7 @@ def _guard(builder: Any, *path: str) -> None:
     install_guard(source.make_guard(GuardBuilder.EQUALS_MATCH))
 
 
-def install() -> None:
+def install(backend: type) -> None:
     """Tell the compiler; importing this module loads it."""
     for function in (enter, leave):
         torch.fx.node.has_side_effect(function)
@@ -150,6 +175,9 @@ def install() -> None:
     types[surrogate.Inside] = _inside
     for kind in (surrogate.Gradient, surrogate.NativeGradient, surrogate.FunctionGradient):
         types[kind] = _gradient
+    types[surrogate.Variable] = _variable
+    types[backend] = lambda builder, value: _Given(value, source=builder.source)  # there is one
     ids = VariableBuilder._id_dispatch()
+    ids[id(surrogate.gradient)] = lambda self, value: _GradientMaker()
     ids[id(surrogate.override)] = lambda self, value: _Maker(_made)
     ids[id(again)] = lambda self, value: _Maker(lambda number: number)

@@ -101,7 +101,7 @@ def _layers_of(ops: Set[str], before: Set[str], scope: Scope) -> list[Layer]:
             targets.append((spelling.inplace, _capture.inplace))
         for overload, builder in targets:
             found.append(Layer(overload, AUTOGRAD, Rank.RULE, partial(builder, spelling, scope)))
-            found.extend(_capture.front(overload, Rank.RULE))
+            found.append(_capture.mapped(spelling, overload, scope))
     found.extend(_foreach.layers(ops - before, scope))
     shielded = {(layer.overload, layer.key) for layer in shield.layers(before)}
     found.extend(one for one in shield.layers(ops) if (one.overload, one.key) not in shielded)

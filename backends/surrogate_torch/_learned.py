@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch._guards import TracingContext
 
 from surrogate import ParameterError, Rule
+
+R = TypeVar("R")
 
 _functorch = torch._C._functorch
 _unpack_dual = torch._C._VariableFunctions._unpack_dual
@@ -69,6 +71,34 @@ def _own(rule: Rule, tensor: Any) -> Any:
     return tensor
 
 
+def tensors_of(rule: Rule, found: Sequence[Any]) -> dict[str, Any]:
+    """The learned parameters by their handles, of inputs of the rule that end with them."""
+    handles = [one.handle for one in rule.learned]
+    return dict(zip(handles, found[len(found) - len(handles) :], strict=True)) if found else {}
+
+
+def standing(tensors: Mapping[str, Any], function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """``function(*args, **kwargs)``, in which these tensors stand for parameters, by handle."""
+    before = _thread.tensors
+    _thread.tensors = before | dict(tensors)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _thread.tensors = before
+
+
+def a_level_below(rule: Rule, inputs: Sequence[Any], function: Callable[..., R], *args: Any) -> R:
+    """``function(*args)`` as the innermost transform calls what is below it: with what it has wrapped."""
+    if not rule.learned:
+        return function(*args)
+    level = _functorch.current_level()
+    below = {
+        handle: _functorch.get_unwrapped(x) if _functorch.maybe_get_level(x) == level else x
+        for handle, x in tensors_of(rule, inputs).items()
+    }
+    return standing(below, function, *args)
+
+
 class Given:
     """A function in a graph, called with what stands for the parameters' tensors.
 
@@ -81,14 +111,10 @@ class Given:
         self.__name__, self.__module__ = "given", __name__  # a graph's code names what it calls
 
     def __call__(self, handles: tuple[str, ...], tensors: tuple[Any, ...], *args: Any, **kwargs: Any) -> Any:
-        before = _thread.tensors
-        _thread.tensors = before | dict(zip(handles, tensors, strict=True))
-        try:
-            if isinstance(self._function, str):
-                return getattr(args[0], self._function)(*args[1:], **kwargs)
-            return self._function(*args, **kwargs)
-        finally:
-            _thread.tensors = before
+        given = dict(zip(handles, tensors, strict=True))
+        if isinstance(self._function, str):
+            return standing(given, getattr(args[0], self._function), *args[1:], **kwargs)
+        return standing(given, self._function, *args, **kwargs)
 
 
 def _lifted(rule: Rule) -> list[Any] | None:
@@ -101,11 +127,28 @@ def _lifted(rule: Rule) -> list[Any] | None:
     node = next(iter(reversed(tracer.graph.nodes)), None)
     if node is None or not node.op.startswith("call") or "example_value" in node.meta:
         return None  # Dynamo has run this call before: it is not the one that is traced
-    variables = [_variable(tx, _own(rule, one.tensor)) for one in rule.learned]
+    known = _of_graph(tx)
+    variables = [known.get(one.handle) or _variable(tx, _own(rule, one.tensor)) for one in rule.learned]
     nodes = tuple(tracer.maybe_lift_tracked_freevar_to_input(v.as_proxy()).node for v in variables)
     handles = tuple(one.handle for one in rule.learned)
     _put_through(node, handles, nodes)
     return [v.as_proxy().node.meta["example_value"] for v in variables]
+
+
+def stand_in(value: Any) -> torch.Tensor:
+    """What stands for a tensor of a graph that Dynamo is making, as the parameter of a gradient."""
+    return torch.empty([int(size) for size in value.shape], device="meta", requires_grad=True)
+
+
+def of_graph(tx: Any, rule: Rule, variables: Sequence[tuple[torch.Tensor, Any]]) -> None:
+    """Tell for which variables of Dynamo's such tensors stand; forgotten with the graph."""
+    by_tensor = {id(tensor): variable for tensor, variable in variables}
+    _of_graph(tx).update((one.handle, by_tensor[id(one.tensor)]) for one in rule.learned)
+
+
+def _of_graph(tx: Any) -> dict[str, Any]:
+    known: dict[str, Any] = vars(tx.output).setdefault("surrogate_learned", {})
+    return known
 
 
 def _variable(tx: Any, tensor: Any) -> Any:

@@ -12,6 +12,7 @@ from surrogate import Kind, Rule
 from surrogate_torch import _forward, _namespace as xp, _parameter, _program, _select
 from surrogate_torch._blocks import LARGE, by_blocks
 from surrogate_torch._layouts import at_entries, is_dense
+from surrogate_torch._learned import a_level_below
 from surrogate_torch._modes import in_forward, in_grad
 from surrogate_torch._plain import is_large, sees_ops
 from surrogate_torch._scope import EVERY, flags, suspended
@@ -101,7 +102,7 @@ class Surrogate(Node):
             before, flags.below = flags.below, True
             try:
                 with _below_autograd():
-                    y = in_grad(grad, in_forward, forward, capture.forward)
+                    y = a_level_below(rule, inputs, in_grad, grad, in_forward, forward, capture.forward)
             finally:
                 flags.below = before
         if above:

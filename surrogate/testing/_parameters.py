@@ -48,13 +48,13 @@ _V = ((1.0, -2.0, 0.5), (3.0, 1.5, -1.0))
 def array(target: Target, kind: str, formula: str, mode: Mode) -> None:
     """A parameter that is an array broadcasts against the op's input: per channel, per element."""
     shape = (3,) if "vmap" in mode.needs else (2, 3)
-    op = _unary(target)
+    op = unary_of(target)
     _expect(target, op, registry.gradient(op, FORMULAS[formula], {"k": ARRAYS[kind](shape)}), mode)
 
 
 def variable(target: Target, formula: str, mode: Mode) -> None:
     """A variable's new value holds from the next forward on, in what was compiled before it changed too."""
-    k, op = Variable(1.0), _unary(target)
+    k, op = Variable(1.0), unary_of(target)
     found = registry.gradient(op, FORMULAS[formula], {"k": k})
     run = mode.prepare(target.driver, target.op(op))
     for value in (1.0, 0.5, 2.0, 1.0):
@@ -64,7 +64,7 @@ def variable(target: Target, formula: str, mode: Mode) -> None:
 
 def variable_changed(target: Target, formula: str) -> None:
     """A backward pass uses the variable's value that its forward pass saw."""
-    k, op = Variable(1.0), _unary(target)
+    k, op = Variable(1.0), unary_of(target)
     found = registry.gradient(op, FORMULAS[formula], {"k": k})
     call = target.op(op)
 
@@ -98,7 +98,7 @@ def _expect(target: Target, op: str, gradient: Gradient, mode: Mode | None, run:
     demand_all(good, f"the derivative of {gradient.id} is wrong", columns)
 
 
-def _unary(target: Target) -> str:
+def unary_of(target: Target) -> str:
     """An op of one input, of the best known."""
     meter = target.meter.op
     return meter if _op(meter).arity == 1 else unary(target.backend.ops) or meter

@@ -17,6 +17,7 @@ from surrogate.testing import (
     _compiled,
     _contract,
     _converting,
+    _learned,
     _namespace,
     _operands,
     _parameters,
@@ -36,6 +37,7 @@ CLAIMS = {
     "compile": "compiled functions",
     "second": "second derivatives",
     "residuals": "measuring what is kept for backward",
+    "learned": "parameters of a gradient that are learned",
 }
 
 
@@ -252,6 +254,21 @@ def _parameter_checks(backend: Backend) -> Iterator[Check]:
             name = f"variable-{formula}-{mode.name}"
             yield Check("parameters", name, _parameters.variable, (formula, mode), mode=mode.name)
         yield Check("parameters", f"changed-{formula}", _parameters.variable_changed, (formula,))
+    if "learned" in backend.transforms:
+        yield from _learned_checks(backend)
+
+
+def _learned_checks(backend: Backend) -> Iterator[Check]:
+    for formula in _learned.FORMULAS:
+        for shape in _learned.SHAPES:
+            for mode in _claimed(backend, (*REVERSE, *FORWARD)):
+                if shape == "element" and "vmap" in mode.needs:
+                    continue  # a row is mapped, which has three elements
+                name, given = f"learned-{shape}-{formula}-{mode.name}", (shape, formula, mode)
+                yield Check("parameters", name, _learned.inside, given, mode=mode.name)
+            if "compile" in backend.transforms:
+                name = f"learned-{shape}-{formula}-around_jit"
+                yield Check("parameters", name, _learned.around, (shape, formula))
 
 
 def _memory_checks(backend: Backend) -> Iterator[Check]:

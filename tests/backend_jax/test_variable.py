@@ -67,3 +67,27 @@ def test_an_array_of_jaxs_is_an_array():
     slope = jnp.array([1.0, 2.0, 3.0])
     found = surrogate.gradient("sign", "tanh", slope=slope)
     assert found is surrogate.gradient("sign", "tanh", slope=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "slope", [np.ones((3, 1)), surrogate.Variable(np.ones((2, 3)))], ids=["array", "variable"]
+)
+def test_a_mapped_op_refuses_what_its_own_shape_does_not_take(slope):
+    found = surrogate.gradient("sign", "tanh", slope=slope)
+    for function in (jax.vmap(jnp.sign), jax.jit(jax.vmap(jnp.sign))):
+        with (
+            pytest.raises(surrogate.ParameterError, match=r"does not broadcast to the input's shape \(3,\)"),
+            surrogate.override("jax", {"sign": found}),
+        ):
+            jax.vjp(function, X)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_it_meets_the_axes_that_the_user_sees(axis):
+    slope, x = np.array([[0.5], [1.0], [2.0]]), np.linspace(-1, 1, 27, dtype=np.float32).reshape(3, 3, 3)
+    found = surrogate.gradient("sign", "tanh", slope=slope)
+    with surrogate.override("jax", {"sign": found}):
+        got = jax.grad(lambda x: jax.vmap(jnp.sign, axis, axis)(x).sum())(x)
+    rows = np.moveaxis(x, axis, 0)
+    expected = np.stack([reference.vjp("sign", found, row)[0] for row in rows])
+    np.testing.assert_allclose(np.moveaxis(got, axis, 0), expected, rtol=2e-6)

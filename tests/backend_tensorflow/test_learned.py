@@ -94,6 +94,17 @@ def test_forward_mode_and_second_derivatives(slope):
     same(*found)
 
 
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_a_tensor_that_only_an_accumulator_watches(slope, mode):
+    k, moves = tf.constant(slope), tf.constant(RNG.normal(size=slope.shape))
+    found = []
+    for function in (lambda k: under("sign", k, tf.sign)(X), lambda k: tf.tanh(k * X)):
+        with tf.autodiff.ForwardAccumulator(k, moves) as moved:
+            y = MODES[mode](function)(k)
+        found.append([moved.jvp(y)])
+    same(*found)
+
+
 def test_a_constant_input_and_a_tensor_made_of_a_variable():
     raw = tf.Variable(np.float64(0.3))
 

@@ -149,6 +149,55 @@ def test_compiled_with_the_block_inside(slope):
     same(slopes(compiled, slope), slopes(lambda x: torch.tanh(slope * x), slope))
 
 
+class Making(nn.Module):
+    """Makes its gradient in every forward, of a number that is learned in another scale."""
+
+    def __init__(self, slope):
+        super().__init__()
+        self.log = nn.Parameter(slope.detach().log())
+
+    def forward(self, x):
+        tanh = surrogate.gradient("sign", "tanh", slope=self.log.exp())
+        with surrogate.override("torch", {"sign": tanh}):
+            return torch.sign(x) * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_made_inside_of_a_full_graph(slope, backend):
+    torch.compiler.reset()
+    torch._dynamo.utils.counters.clear()
+    module = Making(slope)
+    compiled = torch.compile(module, fullgraph=True, backend=backend)
+    for _ in range(3):
+        found = slopes(compiled, module.log)
+        same(found, slopes(lambda x: 2 * torch.tanh(module.log.exp() * x), module.log))
+        with torch.no_grad():
+            module.log.sub_(0.01 * found[1])
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_numbers_and_variables_in_a_gradient_that_a_full_graph_makes():
+    torch.compiler.reset()
+    k = surrogate.Variable(0.5)
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def compiled(x):
+        rules = {
+            "sign": surrogate.gradient("sign", "tanh", slope=2.0),
+            "round": surrogate.gradient("round", "soft_round", alpha=k),
+        }
+        with surrogate.override("torch", rules):
+            return torch.sign(x) + torch.round(x)
+
+    for value in (0.5, 4.0):
+        k.value = value
+        (found,) = torch.autograd.grad(compiled(X), X, G)
+        x, g = X.detach().numpy(), G.numpy()
+        tanh = surrogate.reference.vjp("sign", "tanh(slope=2.0)", x, g=g)[0]
+        soft = surrogate.reference.vjp("round", f"soft_round(alpha={value})", x, g=g)[0]
+        torch.testing.assert_close(found, torch.from_numpy(tanh + soft), rtol=1e-12, atol=1e-13)
+
+
 class Soft(nn.Module):
     def __init__(self):
         super().__init__()
