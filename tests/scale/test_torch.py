@@ -21,6 +21,14 @@ def test_rules_from_the_environment_hold_in_every_process(started):
     assert found == EQUAL
 
 
+def test_after_a_worker_died_training_goes_on_as_in_one_process(started, tmp_path):
+    launcher = (*LAUNCHER, "--max-restarts", "1")
+    found = started(
+        "elastic_torch.py", str(tmp_path), launcher=launcher, env={"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    )
+    assert found == ["after 1 restart: 8 weights equal"]
+
+
 WORKERS = [
     "spawned, handed 1.0",
     "forked, handed 1.0",
