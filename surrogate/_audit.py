@@ -33,12 +33,13 @@ def audit(
     Args:
         backend: ``"torch"``, ``"tensorflow"``, ``"jax"``, ``"autograd"`` or a plugin's name.
         fn: a function or model. What it returns is the loss if it is one number, else it is reduced by a
-            fixed random projection.
+            fixed random projection. In PyTorch and TensorFlow one that returns no array (``fit``, a training
+            step) is audited at the first gradient that it asks for.
         *args: its arguments.
         loss: makes the loss of what ``fn`` returns.
-        wrt: what to differentiate by: arrays, or a mapping of names to arrays. By default what the
-            framework would train: parameters and inputs that require a gradient (PyTorch), trainable
-            variables (TensorFlow), the argument ``argnums`` (JAX, autograd).
+        wrt: what to differentiate by: arrays, a mapping of names to arrays, or names that the report uses.
+            By default what the framework would train: parameters and inputs that require a gradient
+            (PyTorch), trainable variables (TensorFlow), the argument ``argnums`` (JAX, autograd).
         argnums: position of the arguments to differentiate by, as in ``jax.grad``.
         kinds: kinds of findings to look for; all by default.
         level: severity from which on findings are printed: ``"error"``, ``"warning"``, ``"info"``.

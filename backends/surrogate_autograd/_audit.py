@@ -8,10 +8,21 @@ from typing import Any
 import autograd.numpy as anp
 import numpy as np
 
-from surrogate.auditing import Nudge, Size, Trace, came_back, nudged, same_random_state, span_of, untracked
+from surrogate import SpecError
+from surrogate.auditing import (
+    Nudge,
+    Size,
+    Trace,
+    Wanted,
+    came_back,
+    nudged,
+    same_random_state,
+    span_of,
+    untracked,
+)
 from surrogate_autograd import _hooks
 from surrogate_autograd._audit_recorder import Node, Recorder, recording, root
-from surrogate_autograd._audit_sources import is_wanted, leaves, mapped, named
+from surrogate_autograd._audit_sources import leaves, mapped, named
 from surrogate_autograd._audit_values import Followed
 
 Array = Any
@@ -24,8 +35,9 @@ class Audited:
     def __init__(
         self, fn: Function, args: Sequence[Any], loss: Function | None, wrt: Any, argnums: int | Sequence[int]
     ) -> None:
-        self.fn, self.args, self.loss, self.wrt = fn, args, loss, wrt
-        self.prefixes = named(argnums, args, wrt)
+        self.fn, self.args, self.loss, self.wanted = fn, args, loss, Wanted(wrt)
+        self.prefixes = named(argnums, args, self.wanted)
+        self.wanted.must_have(name for k in self.prefixes for name, _ in leaves(args[k], self.prefixes[k]))
 
     def trace(self) -> Trace:
         """Forward, backward, and what left for Python."""
@@ -73,8 +85,9 @@ class Audited:
         if k not in self.prefixes:
             return arg
 
-        def box(name: str, x: Array) -> Any:
-            if not is_wanted(self.wrt, x):
+        def box(own: str, x: Array) -> Any:
+            name = self.wanted.name(own, x)
+            if name is None:
                 return x
             value = nudged(x) * factor if name in changed else x
             node = root(recorder.new(value))
@@ -107,10 +120,13 @@ def _scalar(out: Any) -> Any:
 
     A plain sum of a softmax, or of a normalisation, has no gradient.
     """
-    if not isinstance(out, (Mapping, list, tuple)) and np.size(_hooks.getval(out)) == 1:
+    if out is not None and not isinstance(out, (Mapping, list, tuple)) and np.size(_hooks.getval(out)) == 1:
         return out
+    outputs = _outputs(out)
+    if not outputs:
+        raise SpecError("the program returns no array: there is nothing to audit.")
     draw, total = np.random.RandomState(0), 0.0
-    for one in _outputs(out):
+    for one in outputs:
         total = total + anp.sum(one * draw.randn(*np.shape(_hooks.getval(one))))
     return total
 

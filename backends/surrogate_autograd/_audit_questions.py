@@ -50,11 +50,15 @@ def _position(args: Any, argnums: tuple[int, ...], k: int) -> int:
 
 
 def _alive(function: Any, args: Any, kwargs: Any, argnums: tuple[int, ...]) -> set[int]:
-    """The arguments by which autograd's own derivative is not zero for some draw."""
+    """The arguments by which autograd's own derivative is not zero for some draw.
+
+    The other arrays are drawn too in the end: a state that starts as zeros is a factor of zero for once.
+    """
     draw, alive = np.random.RandomState(7), set[int]()
-    for scale in _SCALES:
+    arrays = {k for k, x in enumerate(args) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"}
+    for scale, drawn in [(s, argnums) for s in _SCALES] + [(s, {*argnums, *arrays}) for s in _SCALES]:
         new = [
-            np.asarray(draw.randn(*np.shape(x)) * scale, np.asarray(x).dtype) if k in argnums else x
+            np.asarray(draw.randn(*np.shape(x)) * scale, np.asarray(x).dtype) if k in drawn else x
             for k, x in enumerate(args)
         ]
         try:

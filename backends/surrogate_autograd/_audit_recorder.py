@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import autograd
 import numpy as np
-from autograd.extend import VJPNode
+from autograd.extend import Box, VJPNode
 
 from surrogate.auditing import Call, Nudge, Value, note_activation, nudged, span_of, user_place
 from surrogate_autograd import _hooks
@@ -81,9 +82,17 @@ class Recorder:
 
     def left(self, name: str, array: Followed, value: Any) -> Any:
         """A value leaves for Python. In another run the one in question comes back changed."""
-        if self.done:
+        return value if self.done else self._left(name, self._id_of(array), value)
+
+    def taken(self, box: Any, value: Any) -> Any:
+        """The program looks into a box (``getval``)."""
+        node = box._node
+        if self.done or not isinstance(node, Node) or node.vid is None:
             return value
-        call = Call(name, name, user_place(OWN), [self._id_of(array)], [], [], escape=True)
+        return self._left("getval", node.vid, value)
+
+    def _left(self, name: str, vid: int, value: Any) -> Any:
+        call = Call(name, name, user_place(OWN), [vid], [], [], escape=True)
         self.calls.append(call)
         return nudged(value) if self._nudge is not None and self._nudge(call.place) else value
 
@@ -182,16 +191,31 @@ def recording(recorder: Recorder) -> Iterator[int]:
         hidden = getattr(node, "hidden", None)
         return real(plain(value), trace, node) if hidden is None else hidden()
 
+    slot = Box._value
     Node.recorder = recorder
+    Box._value = _told_of(recorder, slot)
     _hooks.notrace_primitives[Node] = _AllButStructure()
     tracer.new_box = new_box
     try:
         with stack.new_trace() as level:
             yield level
     finally:
-        tracer.new_box, stack.top, Node.recorder = real, top, before
+        tracer.new_box, stack.top, Node.recorder, Box._value = real, top, before, slot
         if before is None:
             del _hooks.notrace_primitives[Node]
+
+
+def _told_of(recorder: Recorder, slot: Any) -> property:
+    """What is in a box, which tells ``recorder`` when a line of the user's asks, by way of ``getval`` too."""
+
+    def value_of(box: Any) -> Any:
+        value = slot.__get__(box)
+        frame: Any = sys._getframe(1)
+        while frame.f_code is _hooks.getval.__code__:
+            frame = frame.f_back
+        return value if frame.f_code.co_filename.startswith(OWN) else recorder.taken(box, value)
+
+    return property(value_of, slot.__set__)
 
 
 def _name(function: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from surrogate import SpecError
+from surrogate.auditing import Wanted
 
 Array = Any
 Named = tuple[str, Array]
@@ -35,15 +36,15 @@ def mapped(x: Any, change: Callable[[str, Array], Any], name: str = "") -> Any:
     return change(name, x) if any(True for _ in leaves(x)) else x
 
 
-def named(argnums: int | Sequence[int], args: Sequence[Any], wrt: Any) -> dict[int, str]:
+def named(argnums: int | Sequence[int], args: Sequence[Any], wanted: Wanted) -> dict[int, str]:
     """Position of the argument -> beginning of its leaves' names; an array itself is named so.
 
     Raises:
         SpecError: there is no such argument, or nothing to differentiate by in it.
     """
-    if wrt is not None:
-        wanted = {id(x) for x in (wrt.values() if isinstance(wrt, Mapping) else _several(wrt))}
-        found = [k for k, arg in enumerate(args) if any(id(x) in wanted for _, x in leaves(arg))]
+    if wanted.arrays:
+        arrays = {id(x) for x in wanted.arrays.values()}
+        found = [k for k, arg in enumerate(args) if any(id(x) in arrays for _, x in leaves(arg))]
         if not found:
             raise SpecError("wrt= names arrays among the arguments of the function, and these are none.")
     else:
@@ -55,17 +56,6 @@ def named(argnums: int | Sequence[int], args: Sequence[Any], wrt: Any) -> dict[i
             raise SpecError(f"argument {k} holds no float array to differentiate by.")
     one = len(found) == 1
     return {k % len(args): "" if one and not _is_leaf(args[k]) else f"arg{k}" for k in found}
-
-
-def is_wanted(wrt: Any, x: Array) -> bool:
-    """Whether a leaf is one of those that ``wrt`` names; all are without it."""
-    return wrt is None or any(
-        x is one for one in (wrt.values() if isinstance(wrt, Mapping) else _several(wrt))
-    )
-
-
-def _several(wrt: Any) -> Iterable[Any]:
-    return wrt if isinstance(wrt, (list, tuple)) else (wrt,)
 
 
 def _is_leaf(x: Any) -> bool:

@@ -33,7 +33,7 @@ HOOKS = (
     Hook("autograd.tracer:new_box", f"{_SEVERAL}; {_AUDIT}"),
     Hook("autograd.core:add_outgrads", _SEVERAL),
     Hook("autograd.util:toposort", _SEVERAL),
-    Hook("autograd.extend:Box._value", _SEVERAL),
+    Hook("autograd.extend:Box._value", f"{_SEVERAL}; {_AUDIT}"),
     Hook("autograd.extend:Box._trace", _SEVERAL),
     Hook("autograd.extend:Box._node", _SEVERAL),
     Hook("autograd.extend:VJPNode.parents", _SEVERAL),

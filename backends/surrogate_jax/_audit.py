@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from surrogate.auditing import Place, Size, Trace
+from surrogate import SpecError
+from surrogate.auditing import Place, Size, Trace, Wanted
 from surrogate_jax import _audit_numbers, _audit_places
 from surrogate_jax._audit_program import Body, inexact, read
 from surrogate_jax._audit_questions import ask_all
@@ -47,7 +48,7 @@ class Sources(NamedTuple):
 def record(
     fn: Function, args: Sequence[Any], *, loss: Function | None, wrt: Any, argnums: int | Sequence[int]
 ) -> Trace:
-    """See :meth:`surrogate.Backend.record`; ``wrt`` are argument numbers, or names of leaves."""
+    """See :meth:`surrogate.Backend.record`; ``wrt`` are argument numbers, leaves, or names of leaves."""
     sources = _sources(fn, args, wrt, argnums)
 
     def scalar(*arrays: Any) -> Any:
@@ -102,20 +103,22 @@ def _plain(size: Any) -> Size:
 
 def _sources(fn: Function, args: Sequence[Any], wrt: Any, argnums: int | Sequence[int]) -> Sources:
     """The float leaves of the arguments that are differentiated; everything else stays as it is."""
-    numbers, wanted = argnums, None
-    if isinstance(wrt, int) or (wrt and all(isinstance(n, int) for n in wrt)):
-        numbers = wrt
-    elif wrt:
-        wanted = {wrt} if isinstance(wrt, str) else set(wrt)
+    numbers = argnums
+    if isinstance(wrt, int) or (isinstance(wrt, (list, tuple)) and all(isinstance(n, int) for n in wrt)):
+        numbers, wrt = wrt, None
+    wanted = Wanted(wrt)
+    arrays = {id(x) for x in wanted.arrays.values()}
+    if arrays:
+        numbers = [n for n, arg in enumerate(args) if any(id(x) in arrays for x in jax.tree.leaves(arg))]
+        if not numbers:
+            raise SpecError("wrt= names arrays among the arguments of the function, and these are none.")
     chosen = [n % len(args) for n in ([numbers] if isinstance(numbers, int) else numbers)]
     leaves, tree = jax.tree_util.tree_flatten_with_path(tuple(args[n] for n in chosen))
     plain = [leaf for _, leaf in leaves]
-    names = [_name(path, chosen) for path, _ in leaves]
-    moving = [
-        k
-        for k, leaf in enumerate(plain)
-        if (isinstance(leaf, float) or inexact(leaf)) and (wanted is None or names[k] in wanted)
-    ]
+    own = [_name(path, chosen) for path, _ in leaves]
+    wanted.must_have(own)
+    names = [wanted.name(name, leaf) for name, leaf in zip(own, plain, strict=True)]
+    moving = {k: name for k, name in enumerate(names) if name is not None and _is_float(plain[k])}
 
     def call(*arrays: Any) -> Any:
         full = list(plain)
@@ -126,7 +129,11 @@ def _sources(fn: Function, args: Sequence[Any], wrt: Any, argnums: int | Sequenc
             given[n] = argument
         return fn(*given)
 
-    return Sources([names[k] for k in moving], [jnp.asarray(plain[k]) for k in moving], call)
+    return Sources([*moving.values()], [jnp.asarray(plain[k]) for k in moving], call)
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, float) or inexact(leaf)
 
 
 def _name(path: Sequence[Any], chosen: Sequence[int]) -> str:
@@ -140,6 +147,8 @@ def _one_number(out: Any) -> Any:
     """The output itself if it is one float, else a fixed random projection of its floats."""
     leaves = [x for x in jax.tree.leaves(out) if hasattr(x, "dtype") or isinstance(x, (int, float))]
     leaves = [jnp.asarray(x) for x in leaves]
+    if not leaves:
+        raise SpecError("the program returns no array: there is nothing to audit.")
     floats = [x for x in leaves if inexact(x)] or [x.astype(float) for x in leaves]
     if len(floats) == 1 and floats[0].size == 1:
         return jnp.real(floats[0]).reshape(())

@@ -8,12 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from surrogate.auditing import Nudge, Trace, came_back, nudged, same_random_state, untracked
+from surrogate.auditing import (
+    NothingReturnedError,
+    Nudge,
+    Trace,
+    came_back,
+    first_asked,
+    nudged,
+    same_random_state,
+    untracked,
+)
 from surrogate_tensorflow import _hooks
 from surrogate_tensorflow._audit_leaks import recording
 from surrogate_tensorflow._audit_numbers import judged, loss_of
 from surrogate_tensorflow._audit_recorder import Recorder, is_float
-from surrogate_tensorflow._audit_sources import Source, float_arguments, named_variables, wanted
+from surrogate_tensorflow._audit_sources import (
+    Source,
+    float_arguments,
+    models_in_sight,
+    named_variables,
+    trainable,
+    unwrapped,
+    wanted,
+)
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -51,6 +68,14 @@ class Audited:
                 return self._trace(restore)
             finally:
                 self._random.put_back(drawn=self._drawn)
+
+    def asked(self, intercept: Callable[..., Any]) -> Trace:
+        """The first gradient that the program asks for."""
+        with same_random_state():
+            try:
+                return first_asked(intercept, lambda: self._fn(*self._args))
+            finally:
+                self._random.put_back(drawn=True)
 
     def _trace(self, restore: Callable[[], None]) -> Trace:
         run = self._forward(None)
@@ -96,7 +121,10 @@ class Audited:
 
     def _sources(self, run: Run) -> list[Source]:
         frozen = run.recorder.frozen
-        variables = named_variables(v for v in run.tape.watched_variables() if id(v) not in frozen)
+        read = [unwrapped(v) for v in run.tape.watched_variables() if id(v) not in frozen]
+        met = {id(v) for v in read}
+        unused = [v for v in trainable(models_in_sight(self._fn)) if id(v) not in met | frozen]
+        variables = named_variables([*read, *unused])
         arguments = [Source(f"arg{k}", x) for k, x in enumerate(self._args) if float_arguments([x])]
         return variables or arguments if self._wrt is None else wanted(self._wrt, [*variables, *arguments])
 
@@ -135,6 +163,8 @@ def scalar(out: Any) -> Tensor:
     A plain sum of a softmax, or of a normalisation, has no gradient.
     """
     leaves = [tf.convert_to_tensor(x) for x in tf.nest.flatten(out) if tf.is_tensor(x) or hasattr(x, "value")]
+    if not leaves:
+        raise NothingReturnedError
     floats = [x for x in leaves if is_float(x)] or [tf.cast(x, tf.float32) for x in leaves]
     if len(floats) == 1 and floats[0].shape.num_elements() == 1:
         return tf.reshape(floats[0], ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -38,6 +39,8 @@ def recording(recorder: Recorder) -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(tf.config.run_functions_eagerly, eagerly)
         tf.config.run_functions_eagerly(True)
+        stack.enter_context(warnings.catch_warnings())  # input pipelines stay graphs, and are no matter here
+        warnings.filterwarnings("ignore", "Even though the `tf.config.experimental_run_functions_eagerly`")
         _hooks.add_op_callback.native(recorder.callback)
         stack.callback(_hooks.remove_op_callback.native, recorder.callback)
         _put(stack, _hooks.execute, _watching_writes(recorder))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from surrogate import SpecError
+from surrogate.auditing import Wanted
 
 Tensor = Any
 
@@ -58,23 +60,32 @@ def _name(variable: Any) -> str:
 
 
 def wanted(wrt: Any, known: Sequence[Source]) -> list[Source]:
-    """The sources that ``wrt`` says: variables, tensors, or names of either.
+    """The sources that ``wrt`` says: variables, tensors, names of either, or a mapping of names to them.
 
     Raises:
         SpecError: a name that no source has.
     """
-    found = []
-    for n, one in enumerate(wrt if isinstance(wrt, (list, tuple, set)) else [wrt]):
-        if isinstance(one, str):
-            matching = [source for source in known if source.name == one]
-            if not matching:
-                names = ", ".join(source.name for source in known)
-                raise SpecError(f"the program reads no variable or argument {one!r}; it reads {names}.")
-            found += matching
-        else:
-            tensor = unwrapped(one)
-            named = next((source for source in known if source.tensor is tensor), None)
-            found.append(
-                named or Source(_name(tensor) if isinstance(tensor, tf.Variable) else f"wrt{n}", tensor)
-            )
-    return found
+    picked = Wanted(wrt).picked({source.name: source.tensor for source in known}, unwrapped)
+    return [Source(name, tensor) for name, tensor in picked.items()]
+
+
+def models_in_sight(fn: Any) -> Iterator[Any]:
+    """The models and modules that a program is, or closes over."""
+    if hasattr(fn, "trainable_variables"):
+        yield fn
+        return
+    function = getattr(fn, "python_function", fn)  # of a tf.function
+    if isinstance(function, MethodType):
+        yield from models_in_sight(function.__self__)
+        function = function.__func__
+    if isinstance(function, FunctionType):
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # not assigned yet
+                if hasattr(cell.cell_contents, "trainable_variables"):
+                    yield cell.cell_contents
+
+
+def trainable(models: Iterable[Any]) -> list[Any]:
+    """Their trainable variables, each once."""
+    plain = [unwrapped(v) for model in models for v in model.trainable_variables]
+    return list({id(v): v for v in plain}.values())

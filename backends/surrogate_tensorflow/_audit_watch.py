@@ -85,10 +85,13 @@ def _named(sources: Any) -> list[Source]:
 
 
 @contextmanager
-def watching(backend: TensorFlowBackend, caught: Callable[[Trace], None], step: int) -> Iterator[None]:
+def watching(
+    backend: TensorFlowBackend, caught: Callable[[Trace], None], step: int, *, put_back: bool = False
+) -> Iterator[None]:
     """Hand over the trace of the ``step``-th gradient that the program asks a tape for.
 
-    Until then every ``tf.function`` runs eagerly, also those that Keras makes for ``fit``.
+    Until then every ``tf.function`` runs eagerly, also those that Keras makes for ``fit``. With ``put_back``
+    every variable has its value again at the end.
     """
     watch = _Watch(backend, caught, step)
     real = tf.GradientTape.gradient
@@ -105,3 +108,5 @@ def watching(backend: TensorFlowBackend, caught: Callable[[Trace], None], step: 
     finally:
         watch.end()
         tf.GradientTape.gradient = real
+        if put_back:
+            watch.recorder.put_back()

@@ -117,9 +117,16 @@ class TensorFlowBackend(surrogate.Backend):
         light: bool = False,
     ) -> Trace:
         """Run the program eagerly; ``wrt`` are variables, tensors, or names of what it reads."""
+        from surrogate.auditing import NothingReturnedError
         from surrogate_tensorflow._audit import Audited
 
-        return Audited(self, fn, args, loss, wrt).trace()
+        audited = Audited(self, fn, args, loss, wrt)
+        try:
+            return audited.trace()
+        except NothingReturnedError:
+            from surrogate_tensorflow._audit_watch import watching
+
+            return audited.asked(functools.partial(watching, self, step=1, put_back=True))
 
     def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
         """Record the program whose gradient is asked for in the block."""

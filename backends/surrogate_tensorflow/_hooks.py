@@ -180,6 +180,8 @@ def read_variable(handle: Any) -> Any:
     data = handle_data.native(handle)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
+    if not tf.raw_ops.VarIsInitializedOp(resource=handle):  # read, it would be an empty tensor
+        return None
     try:
         return tf.raw_ops.ReadVariableOp(resource=handle, dtype=data.shape_and_type[0].dtype)
     except tf.errors.OpError:

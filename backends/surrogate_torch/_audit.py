@@ -11,12 +11,22 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten
 
-from surrogate.auditing import Call, Nudge, Trace, came_back, nudged, same_random_state, untracked
+from surrogate.auditing import (
+    Call,
+    NothingReturnedError,
+    Nudge,
+    Trace,
+    came_back,
+    first_asked,
+    nudged,
+    same_random_state,
+    untracked,
+)
 from surrogate_torch._audit_leaks import Leaks, functions_as_one_op
 from surrogate_torch._audit_numbers import note_passing, size_of, span_of
 from surrogate_torch._audit_questions import Probe
 from surrogate_torch._audit_recorder import Recorder
-from surrogate_torch._audit_sources import Untouched, modules_in_sight, sources
+from surrogate_torch._audit_sources import Untouched, modules_in_sight, optimizers_in_sight, sources
 from surrogate_torch._node import Node
 
 Tensor = Any
@@ -52,7 +62,7 @@ class Audited:
 
     def trace(self) -> Trace:
         """Forward, backward, and what left for Python."""
-        with same_random_state() as restore, Untouched(self.modules, [*self.sources.values()]) as untouched:
+        with same_random_state() as restore, self._untouched() as untouched:
 
             def again(nudge: Nudge | None) -> float:
                 untouched.restore()
@@ -78,6 +88,16 @@ class Audited:
             untracked(trace, changed)
             return trace
 
+    def asked(self, intercept: Callable[..., Any]) -> Trace:
+        """The first gradient that the program asks for."""
+        with same_random_state(), self._untouched() as untouched:
+            return first_asked(
+                lambda caught: intercept(caught, written=untouched.keep), lambda: self.fn(*self.args)
+            )
+
+    def _untouched(self) -> Untouched:
+        return Untouched(self.modules, [*self.sources.values()], optimizers_in_sight(self.fn, self.args))
+
     def _forward(self, untouched: Untouched, nudge: Nudge | None) -> tuple[Recorder, Tensor]:
         recorder = Recorder(nudge, untouched.keep, self._names, light=self._light)
         with (
@@ -99,7 +119,7 @@ class _Failing:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, NothingReturnedError):
             error.surrogate_trace = self._trace()  # type: ignore[attr-defined]
 
 
@@ -121,11 +141,13 @@ def scalar(out: Any) -> Tensor:
     """
     if isinstance(out, torch.Tensor) and out.numel() == 1:
         return out.reshape(())
+    tensors = [x for x in tree_flatten(out)[0] if isinstance(x, torch.Tensor)]
+    if not tensors:
+        raise NothingReturnedError
     generator = torch.Generator().manual_seed(0)
     total = torch.zeros(())
-    for x in tree_flatten(out)[0]:
-        if isinstance(x, torch.Tensor) and x.is_floating_point():
-            total = total + (x * torch.randn(x.shape, generator=generator).to(x)).sum().to(total.device)
+    for x in [x for x in tensors if x.is_floating_point()] or [x.float() for x in tensors]:
+        total = total + (x * torch.randn(x.shape, generator=generator).to(x)).sum().to(total.device)
     return total
 
 

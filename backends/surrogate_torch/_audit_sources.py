@@ -12,6 +12,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 
 from surrogate import SpecError
+from surrogate.auditing import Wanted
 
 Tensor = Any
 
@@ -27,6 +28,12 @@ def modules_in_sight(fn: Any, args: Sequence[Any]) -> dict[str, torch.nn.Module]
             found[name] = x
     inner = {id(child) for x in found.values() for child in x.modules() if child is not x}
     return {name: x for name, x in found.items() if id(x) not in inner}
+
+
+def optimizers_in_sight(fn: Any, args: Sequence[Any]) -> list[torch.optim.Optimizer]:
+    """The optimisers that a program can reach in the same way."""
+    seen = [x for _, x in _in_sight(fn)]
+    return [x for x in (*seen, *args) if isinstance(x, torch.optim.Optimizer)]
 
 
 def _in_sight(fn: Any) -> Iterator[tuple[str, Any]]:
@@ -104,21 +111,23 @@ def _default(args: Sequence[Any], modules: Mapping[str, torch.nn.Module]) -> dic
 def _named(wrt: Any, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if isinstance(wrt, torch.nn.Module):
         return trained(wrt)
-    if isinstance(wrt, Mapping):
-        return dict(wrt)
-    given = [wrt] if isinstance(wrt, torch.Tensor) else list(wrt)
-    names = {id(x): name for name, x in known.items()}
-    return {names.get(id(x), f"wrt[{k}]"): x for k, x in enumerate(given)}
+    return Wanted(wrt).picked(known)
 
 
 class Untouched(ExitStack):
-    """PyTorch's random state, buffers, gradients, and whatever the program writes to, as they were.
+    """PyTorch's random state, buffers, gradients, optimisers, and whatever is written to, as they were.
 
     Buffers go back at the end and between runs, after the backward pass: batch normalisation saves them.
     """
 
-    def __init__(self, modules: Mapping[str, torch.nn.Module], leaves: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        modules: Mapping[str, torch.nn.Module],
+        leaves: Sequence[Tensor],
+        optimizers: Sequence[torch.optim.Optimizer],
+    ) -> None:
         super().__init__()
+        self._optimizers = [(o, {p: dict(state) for p, state in o.state.items()}) for o in optimizers]
         buffers = {id(b): b for module in modules.values() for b in module.buffers()}
         self._saved: dict[int, tuple[Tensor, Tensor]] = {}
         for buffer in buffers.values():
@@ -145,6 +154,9 @@ class Untouched(ExitStack):
         with torch.no_grad():
             for x, old in self._saved.values():
                 x.copy_(old) if x.shape == old.shape else x.set_(old)
+        for optimizer, states in self._optimizers:
+            optimizer.state.clear()
+            optimizer.state.update({p: dict(state) for p, state in states.items()})
         for p, _ in self._gradients:
             p.grad = None
 

@@ -60,13 +60,13 @@ class Values:
     def used(self, x: Tensor) -> int:
         """The id of a tensor that is used now."""
         vid = self.id_of(x)
-        self.state.setdefault(vid, (x.requires_grad, x.grad_fn))
+        self.state.setdefault(vid, _carries(x))
         return vid
 
     def settle(self) -> None:
         """Read of every value that is still held whether it carries a gradient: the program has ended."""
         for vid, x in self.held.items():
-            self.state.setdefault(vid, (x.requires_grad, x.grad_fn))
+            self.state.setdefault(vid, _carries(x))
 
     def rewritten(self, target: Tensor) -> list[tuple[list[int], list[int]]]:
         """Ids before and after a write, of every known tensor of the target's storage.
@@ -99,7 +99,7 @@ class Values:
         x = self.held.pop(vid, None)
         if x is None:
             return
-        self.state.setdefault(vid, (x.requires_grad, x.grad_fn))
+        self.state.setdefault(vid, _carries(x))
         key = id(x)
         weakref.finalize(x, self._gone, key, vid)
 
@@ -154,3 +154,11 @@ def without_numbers(x: Any) -> Any:
     return (
         torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta") if x.is_floating_point() else x
     )
+
+
+def _carries(x: Tensor) -> tuple[bool, Any]:
+    """Whether a tensor requires a gradient, and its node."""
+    try:
+        return x.requires_grad, x.grad_fn
+    except RuntimeError:  # a view made under no_grad, written to elsewhere: PyTorch refuses to say
+        return False, None

@@ -20,13 +20,19 @@ Tensor = Any
 
 
 @contextmanager
-def watching(caught: Callable[[Trace], None], step: int, native: Callable[[], Any]) -> Iterator[None]:
+def watching(
+    caught: Callable[[Trace], None],
+    step: int,
+    native: Callable[[], Any],
+    written: Callable[[Tensor], None] | None = None,
+) -> Iterator[None]:
     """Hand over the trace of the ``step``-th gradient that the program asks for.
 
     ``Tensor.backward``, ``torch.autograd.backward`` and ``torch.autograd.grad`` are replaced until then. A
-    gradient with ``create_graph=True`` from ``grad`` is part of a loss and does not count.
+    gradient with ``create_graph=True`` from ``grad`` is part of a loss and does not count. ``written`` is
+    told of tensors that were there before, before they are written to.
     """
-    watch = _Watch(caught, step, native)
+    watch = _Watch(caught, step, native, written)
     watch.begin()
     try:
         yield
@@ -35,9 +41,15 @@ def watching(caught: Callable[[Trace], None], step: int, native: Callable[[], An
 
 
 class _Watch:
-    def __init__(self, caught: Callable[[Trace], None], step: int, native: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        caught: Callable[[Trace], None],
+        step: int,
+        native: Callable[[], Any],
+        written: Callable[[Tensor], None] | None,
+    ) -> None:
         self._caught, self._left, self._native = caught, step, native
-        self._recorder = Recorder()
+        self._recorder = Recorder(written=written)
         self._marks = [0, 0]
         self._real: list[tuple[Any, str, Any]] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -108,9 +109,16 @@ class TorchBackend(Backend):
         light: bool = False,
     ) -> Trace:
         """Run a program for the audit, eagerly. ``argnums`` says nothing here: tensors require a gradient."""
+        from surrogate.auditing import NothingReturnedError
         from surrogate_torch._audit import Audited  # only a program that is audited pays for it
 
-        return Audited(fn, args, loss, wrt, lambda: self.exactly(None), light=light).trace()
+        audited = Audited(fn, args, loss, wrt, lambda: self.exactly(None), light=light)
+        try:
+            return audited.trace()
+        except NothingReturnedError:
+            from surrogate_torch._audit_watch import watching
+
+            return audited.asked(functools.partial(watching, step=1, native=lambda: self.exactly(None)))
 
     def intercept(self, caught: Callable[[Trace], None], *, step: int = 1) -> AbstractContextManager[None]:
         """Record what runs in the block until it asks for a gradient."""

@@ -7,6 +7,7 @@ returns a :class:`Trace`. What is in a trace and how it is judged knows no frame
 from __future__ import annotations
 
 from surrogate.auditing._ask import report_of as report_of
+from surrogate.auditing._asked import NothingReturnedError as NothingReturnedError, first_asked as first_asked
 from surrogate.auditing._finding import (
     KINDS as KINDS,
     SEVERITIES as SEVERITIES,
@@ -49,3 +50,4 @@ from surrogate.auditing._vocabulary import (
     SINGULAR as SINGULAR,
     STRICT as STRICT,
 )
+from surrogate.auditing._wrt import Wanted as Wanted

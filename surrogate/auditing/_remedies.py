@@ -68,6 +68,14 @@ _STABLE = {
     "log1p": "clip above -1 by an epsilon that the dtype can hold",
 }
 
+#: What to write for the logarithm of a probability ``p``, or (True) of ``1 - p``.
+STABLE_LOG = {
+    (False, "softmax"): "log_softmax",
+    (False, "sigmoid"): "logsigmoid, or the cross-entropy with logits",
+    (True, "softmax"): "logsumexp of the other logits, less logsumexp of all",
+    (True, "sigmoid"): "logsigmoid of minus the logit, or the cross-entropy with logits",
+}
+
 
 def rule_for(name: str, defaults: Mapping[str, str]) -> tuple[str, str] | None:
     """The override that gives this op a gradient; None if there is none or the backend cannot capture it.
@@ -89,8 +97,4 @@ def hint_for(call: Call) -> str:
 def stable_form(call: Call, graph: Graph) -> str:
     """What to write in place of an op that fails for some input."""
     made = graph.made_by(call.ins[0]) if call.name == "log" and call.ins else ""
-    if made == "softmax":
-        return "log_softmax"
-    if made == "sigmoid":
-        return "logsigmoid, or the cross-entropy with logits"
-    return _STABLE.get(call.name, "")
+    return STABLE_LOG.get((False, made)) or _STABLE.get(call.name, "")

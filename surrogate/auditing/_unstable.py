@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator
 
 from surrogate.auditing._finding import Finding, at
 from surrogate.auditing._graph import Graph
+from surrogate.auditing._probability import VIEWS, one_less, probability, through
 from surrogate.auditing._ranges import ANY, Range, ranges
-from surrogate.auditing._remedies import stable_form
+from surrogate.auditing._remedies import STABLE_LOG, stable_form
 from surrogate.auditing._trace import Call
+
+#: How a softmax or sigmoid is written by hand so that exp cannot overflow.
+_BY_HAND = {"softmax": "subtract the maximum first", "sigmoid": "(tanh(x / 2) + 1) / 2"}
 
 #: exp overflows in single precision above this.
 _EXP = 88.0
@@ -25,8 +29,6 @@ _CANCELS = 1e-3
 
 _SQUARES = frozenset(("square", "pow", "mul"))
 _AVERAGES = frozenset(("mean", "div", "sum", "avg_pool"))
-_VIEWS = frozenset(("view", "reshape", "expand", "squeeze", "unsqueeze", "expand_dims", "broadcast_in_dim"))
-
 _LOGS = frozenset(("log", "log2", "log10"))
 
 
@@ -40,13 +42,20 @@ def unstable(graph: Graph) -> Iterator[Finding]:
 
 
 def _logarithm(graph: Graph, call: Call, known: dict[int, Range]) -> Iterator[Finding]:
-    if call.name not in _LOGS:
+    if call.name not in _LOGS | {"log1p"}:
         return
     x = call.ins[0]
     made = graph.made_by(x)
-    if made in ("softmax", "sigmoid"):
-        detail = f"log of a {made}: -inf as soon as a probability underflows"
-        yield at(call, "unstable", "warning", detail, stable_form(call, graph))
+    of = probability(graph, x, known) if call.name in _LOGS else ""
+    other = "" if of else probability(graph, one_less(graph, call, known), known)
+    if of:
+        detail = f"log of a {of}: -inf as soon as a probability underflows"
+        yield at(call, "unstable", "warning", detail, STABLE_LOG[False, of])
+    elif other:
+        detail = f"log of 1 less a {other}: -inf as soon as a probability rounds to 1"
+        yield at(call, "unstable", "warning", detail, STABLE_LOG[True, other])
+    elif call.name == "log1p":
+        return
     elif made == "sum" and (power := _exponential(graph, x, known)) is not None:
         detail = "log of a sum of exponentials: overflows at 88 in float32"
         yield at(call, "unstable", "warning", detail, "logsumexp")
@@ -74,7 +83,7 @@ def _quotient(graph: Graph, call: Call, known: dict[int, Range]) -> Iterator[Fin
             f"exp of an unbounded value in a hand-written {what}: overflows at 88 in float32, and gives "
             "0 * inf in the backward pass"
         )
-        yield at(power, "unstable", "warning", detail, f"the framework's {what}")
+        yield at(power, "unstable", "warning", detail, f"the framework's {what}, or {_BY_HAND[what]}")
     elif made == "norm":
         detail = "division by a norm: NaN for a vector of zeros"
         yield at(call, "unstable", "info", detail, stable_form(call, graph))
@@ -96,9 +105,9 @@ def _difference(graph: Graph, call: Call, known: dict[int, Range]) -> Iterator[F
     first, second = call.ins
     if graph.made_by(first) not in _AVERAGES or graph.made_by(second) not in _SQUARES:
         return
-    if _behind(graph, first, _AVERAGES | _VIEWS) not in _SQUARES:
+    if graph.made_by(through(graph, first, _AVERAGES | VIEWS)) not in _SQUARES:
         return
-    if _behind(graph, graph.maker[second or 0].ins[0], _VIEWS) not in _AVERAGES:
+    if graph.made_by(through(graph, graph.maker[second or 0].ins[0], VIEWS)) not in _AVERAGES:
         return
     left = _left_over(graph, call.outs[0], first)
     what, stable = "variance as E[x^2] - E[x]^2", "var, or the mean of (x - mean)^2"
@@ -113,15 +122,6 @@ def _left_over(graph: Graph, difference: int, operand: int | None) -> float:
     """Which share of its operand a difference still is."""
     left, whole = (graph.trace.values[i].span if i is not None else None for i in (difference, operand))
     return left.big / whole.big if left is not None and whole is not None and whole.big > 0 else math.inf
-
-
-def _behind(graph: Graph, i: int | None, through: frozenset[str], depth: int = 5) -> str:
-    """Name of the op behind a chain of such ops along the first input; empty for an input of the program."""
-    for _ in range(depth):
-        if i not in graph.maker or graph.made_by(i) not in through:
-            break
-        i = graph.maker[i].ins[0]
-    return graph.made_by(i)
 
 
 def _cross_entropy(graph: Graph, call: Call, known: dict[int, Range]) -> Iterator[Finding]:

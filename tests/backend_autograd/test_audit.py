@@ -206,14 +206,37 @@ def test_a_value_that_comes_back_from_python_is_a_cut_and_one_that_is_printed_is
     assert seen
 
 
-def test_an_unbound_value_that_travels_around_autograd_is_untracked():
+def test_a_value_that_is_taken_out_of_its_box_is_a_cut_and_one_that_is_looked_at_is_not():
     def program(p):
-        hidden = p["a"]._value * 2.0
-        return anp.sum(p["w"] * hidden)  #! cut:untracked
+        hidden = p["a"]._value * 2.0  #! cut:getval
+        shape = autograd.tracer.getval(p["w"]).shape
+        return anp.sum(p["w"] * hidden) / shape[0]
 
     report = surrogate.audit("autograd", program, {"w": W, "a": np.ones(4)})
     assert named(report) == marks(program)
     assert report.unreached == {"a": "cut"}
+
+
+def test_a_value_that_travels_around_autograd_as_text_is_untracked():
+    def program(p):
+        hidden = float(str(p["a"]).split()[-1])
+        return anp.sum(p["w"] * hidden)  #! cut:untracked
+
+    report = surrogate.audit("autograd", program, {"w": W, "a": 3.0})
+    assert named(report) == marks(program)
+    assert report.unreached == {"a": "cut"}
+
+
+def test_a_state_that_starts_as_zeros_is_no_factor_that_kills_the_gradient():
+    def program(p):
+        h = np.zeros(3)
+        for x in (0.5, -1.0, 2.0):
+            z = 0.5 * (anp.tanh(p["z"] * x) + 1.0)
+            h = (1.0 - z) * h + z * anp.tanh(p["h"] * x)
+        return anp.sum(h**2)
+
+    params = {"z": np.ones(3), "h": np.linspace(-1.0, 1.0, 3)}
+    assert not surrogate.audit("autograd", program, params, level="info").findings
 
 
 def test_what_nothing_uses_is_unused():

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))  # for operator_sweep, which is a command too
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))  # for torch_unseen
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

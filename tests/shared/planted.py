@@ -1,6 +1,6 @@
 """Programs with one planted fault each: where it is, and whether an audit says so.
 
-The line that loses the gradient ends in ``# plant: KIND``, or ``KIND|KIND`` where a reader would accept either word;
+The line that loses the gradient ends in ``# plant: KIND``, or ``KIND|KIND`` where either word would do;
 ``# plant: unreached NAME`` marks a parameter that never enters the loss.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plant:
-    """What is wrong with a program: one of ``kinds`` at ``line`` of ``file``, or a parameter that nothing uses."""
+    """One of ``kinds`` at ``line`` of ``file``, or a parameter that nothing uses."""
 
     file: str
     line: int
@@ -23,12 +23,12 @@ class Plant:
             return any(self.unused in name for name in report.unreached)
         return any(
             finding.kind in self.kinds and finding.where.file == self.file and finding.where.line == self.line
-            for finding in report.shown
+            for finding in report.shown()
         )
 
     def others(self, report):
         """Findings that are not of the planted line."""
-        return [f for f in report.shown if (f.where.file, f.where.line) != (self.file, self.line)]
+        return [f for f in report.shown() if (f.where.file, f.where.line) != (self.file, self.line)]
 
 
 def plant(build):

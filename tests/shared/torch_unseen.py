@@ -6,7 +6,7 @@ Ten have one planted fault each, at the line that says so; five are sound.
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 
 def critic_as_a_python_number():
@@ -14,9 +14,9 @@ def critic_as_a_python_number():
     policy, critic = nn.Linear(6, 3), nn.Linear(6, 1)
 
     def loss(observations, actions, returns):
-        chosen = F.log_softmax(policy(observations), dim=1).gather(1, actions[:, None]).squeeze(1)
+        chosen = functional.log_softmax(policy(observations), dim=1).gather(1, actions[:, None]).squeeze(1)
         value = critic(observations).squeeze(1)
-        penalty = F.mse_loss(value, returns)
+        penalty = functional.mse_loss(value, returns)
         extra = float(penalty)  # plant: cut
         return -(chosen * returns).mean() + 0.5 * extra
 
@@ -71,14 +71,14 @@ def encoder_left_under_no_grad():
     def loss(images, labels):
         with torch.no_grad():
             features = encoder(images)  # plant: cut
-        return F.cross_entropy(head(features), labels)
+        return functional.cross_entropy(head(features), labels)
 
     args = (torch.randn(4, 1, 8, 8), torch.randint(2, (4,)))
     return loss, args, {"wrt": dict(encoder.named_parameters())}
 
 
 def loss_of_the_wrong_variable():
-    """An auto-encoder whose loss compares the input with the code's own mean, never with the reconstruction."""
+    """The loss compares the input with the code's own mean, never with the reconstruction."""
 
     class Auto(nn.Module):
         def __init__(self):
@@ -92,7 +92,7 @@ def loss_of_the_wrong_variable():
             return code, recon
 
     x = torch.randn(5, 10)
-    return Auto(), (x,), {"loss": lambda out: F.mse_loss(out[0].mean(1), x.mean(1))}
+    return Auto(), (x,), {"loss": lambda out: functional.mse_loss(out[0].mean(1), x.mean(1))}
 
 
 def pixels_not_scaled():
@@ -110,7 +110,7 @@ def pixels_not_scaled():
             return self.second(hidden)
 
     x = torch.randint(0, 256, (8, 64)).float()
-    return Net(), (x,), {"loss": lambda y: F.cross_entropy(y, torch.arange(8) % 3)}
+    return Net(), (x,), {"loss": lambda y: functional.cross_entropy(y, torch.arange(8) % 3)}
 
 
 def units_that_never_fire():
@@ -120,8 +120,8 @@ def units_that_never_fire():
 
     def loss(x, y):
         for _ in range(2):
-            x = F.relu(trunk(x))  # plant: dead
-        return F.mse_loss(out(x).squeeze(1), y)
+            x = functional.relu(trunk(x))  # plant: dead
+        return functional.mse_loss(out(x).squeeze(1), y)
 
     wrt = {**dict(trunk.named_parameters()), **{f"out.{k}": p for k, p in out.named_parameters()}}
     return loss, (torch.randn(16, 12), torch.randn(16)), {"wrt": wrt}
@@ -164,8 +164,8 @@ def parameters_copied_into_a_new_tensor():
     def register(moving, fixed):
         c, s = scale * torch.cos(angle), scale * torch.sin(angle)
         theta = torch.tensor([[c, -s, 0.0], [s, c, 0.0]])  # plant: cut
-        grid = F.affine_grid(theta[None], moving.shape, align_corners=False)
-        return F.mse_loss(F.grid_sample(moving, grid, align_corners=False), fixed)
+        grid = functional.affine_grid(theta[None], moving.shape, align_corners=False)
+        return functional.mse_loss(functional.grid_sample(moving, grid, align_corners=False), fixed)
 
     images = torch.rand(1, 1, 8, 8), torch.rand(1, 1, 8, 8)
     return register, images, {"wrt": {"angle": angle, "scale": scale}}
@@ -181,7 +181,7 @@ def clean_convolutions():
             self.na, self.nb = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
 
         def forward(self, x):
-            return F.relu(x + self.nb(self.b(F.relu(self.na(self.a(x))))))
+            return functional.relu(x + self.nb(self.b(functional.relu(self.na(self.a(x))))))
 
     model = nn.Sequential(
         nn.Conv2d(3, 8, 3, stride=2), Block(8), nn.MaxPool2d(2), Block(8), nn.AdaptiveAvgPool2d(1),
@@ -191,7 +191,7 @@ def clean_convolutions():
     return (
         model,
         (torch.randn(8, 3, 24, 24),),
-        {"loss": lambda y: F.cross_entropy(y, labels, label_smoothing=0.1)},
+        {"loss": lambda y: functional.cross_entropy(y, labels, label_smoothing=0.1)},
     )
 
 
@@ -200,11 +200,11 @@ def clean_variational():
     enc, mu, logvar, dec = nn.Linear(20, 16), nn.Linear(16, 3), nn.Linear(16, 3), nn.Linear(3, 20)
 
     def elbo(x):
-        h = F.softplus(enc(x))
+        h = functional.softplus(enc(x))
         m, lv = mu(h), logvar(h)
         z = m + torch.exp(0.5 * lv) * torch.randn_like(m)
         kl = -0.5 * (1 + lv - m.pow(2) - lv.exp()).sum(1)
-        return (F.binary_cross_entropy_with_logits(dec(z), x, reduction="none").sum(1) + kl).mean()
+        return (functional.binary_cross_entropy_with_logits(dec(z), x, reduction="none").sum(1) + kl).mean()
 
     modules = nn.ModuleDict({"enc": enc, "mu": mu, "logvar": logvar, "dec": dec})
     return elbo, (torch.rand(6, 20).round(),), {"wrt": dict(modules.named_parameters())}
@@ -231,7 +231,7 @@ def clean_transformer():
     return (
         Small(),
         (ids,),
-        {"loss": lambda y: F.cross_entropy(y[:, :-1].reshape(-1, 30), ids[:, 1:].reshape(-1))},
+        {"loss": lambda y: functional.cross_entropy(y[:, :-1].reshape(-1, 30), ids[:, 1:].reshape(-1))},
     )
 
 
@@ -255,7 +255,7 @@ def clean_recurrent():
 
     target = torch.tensor([0, 2, 1])
     args = (torch.randint(12, (3, 7)), torch.tensor([7, 5, 2]))
-    return Tagger(), args, {"loss": lambda y: F.cross_entropy(y, target)}
+    return Tagger(), args, {"loss": lambda y: functional.cross_entropy(y, target)}
 
 
 def clean_q_learning():
@@ -268,7 +268,7 @@ def clean_q_learning():
         with torch.no_grad():
             best = online(after).argmax(1, keepdim=True)
             aim = reward + 0.99 * (1 - done) * target(after).gather(1, best).squeeze(1)
-        return F.smooth_l1_loss(q, aim)
+        return functional.smooth_l1_loss(q, aim)
 
     args = (torch.randn(9, 4), torch.randint(2, (9,)), torch.randn(9), torch.randn(9, 4), torch.zeros(9))
     return loss, args, {"wrt": dict(online.named_parameters())}

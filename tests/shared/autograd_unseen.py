@@ -3,6 +3,8 @@
 Ten have one planted fault each, at the line that says so; five are sound.
 """
 
+import itertools
+
 import autograd.numpy as np
 import numpy as onp
 from autograd.numpy.linalg import norm
@@ -212,7 +214,7 @@ def clean_recurrent():
 
     def loss(p):
         h, total = onp.zeros(5), 0.0
-        for now, after in zip(xs[:-1], xs[1:], strict=True):
+        for now, after in itertools.pairwise(xs):
             both = np.concatenate((h, onp.array([now])))
             gate = sigmoid(np.dot(both, p["wz"]))
             h = (1 - gate) * h + gate * np.tanh(np.dot(both, p["wh"]))
