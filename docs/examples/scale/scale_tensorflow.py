@@ -1,7 +1,8 @@
-"""TensorFlow on two workers, on two devices of one, and exported.
+"""TensorFlow on two workers, on two devices of one, with a parameter server, and exported.
 
     python scale_tensorflow.py            starts two workers on this machine, as a launcher would
-    python scale_tensorflow.py one        one process: two logical devices, model.export, TFLite
+    python scale_tensorflow.py one        one process: two logical devices, DTensor, model.export, TFLite
+    python scale_tensorflow.py server     a coordinator, two workers and a parameter server in one process
 
 ``surrogate.use`` stands at the top of what every process runs. Gradients equal those of one device.
 """
@@ -60,7 +61,7 @@ def by_strategy(strategy):
 def check(name, results, expected):
     for found in results:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    print(name, len(results), "replicas equal", flush=True)
+    print(name, len(results), "results equal", flush=True)
 
 
 def exported(folder):
@@ -99,24 +100,68 @@ def worker():
     check("MultiWorkerMirroredStrategy", by_strategy(strategy), on_one_device())
 
 
+def by_dtensor():
+    """The batch lies on two devices. A tape over eager ops of DTensors fails in TensorFlow itself."""
+    from tensorflow.experimental import dtensor
+
+    mesh = dtensor.create_mesh([("batch", 2)], device_type="CPU")
+    whole = dtensor.Layout.replicated(mesh, rank=2)
+    w = dtensor.DVariable(dtensor.copy_to_mesh(tf.constant(WEIGHTS), whole))
+    x = dtensor.copy_to_mesh(tf.constant(DATA), whole)
+    x = dtensor.relayout(x, dtensor.Layout(["batch", dtensor.UNSHARDED], mesh))
+    return tf.function(gradient)(w, x).numpy()
+
+
+def server():
+    addresses = free_addresses(3)
+    cluster = tf.train.ClusterSpec({"worker": addresses[:2], "ps": addresses[2:]})
+    config = tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=4
+    )  # with fewer the workers wait for each other
+    servers = [
+        tf.distribute.Server(cluster, job_name=job, task_index=index, config=config)
+        for job, index in (("worker", 0), ("worker", 1), ("ps", 0))
+    ]
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, rpc_layer="grpc")
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    surrogate.use("tensorflow", RULES)
+    with strategy.scope():
+        w = tf.Variable(WEIGHTS)
+
+    @tf.function
+    def step():
+        return strategy.run(lambda: gradient(w, tf.constant(DATA)))
+
+    found = [coordinator.schedule(step) for _ in range(4)]
+    coordinator.join()
+    check("ParameterServerStrategy", [each.fetch() for each in found], on_one_device())
+    assert len(servers) == 3  # they run while they are kept
+
+
 def one():
     [cpu] = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     surrogate.use("tensorflow", RULES)
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     check("MirroredStrategy", by_strategy(strategy), on_one_device())
+    check("DTensor", [by_dtensor()], on_one_device())
     with tempfile.TemporaryDirectory() as folder:
         exported(folder)
 
 
-def launch():
-    free = [socket.socket() for _ in range(2)]
+def free_addresses(count):
+    free = [socket.socket() for _ in range(count)]
     for each in free:
         each.bind(("localhost", 0))
     addresses = [f"localhost:{each.getsockname()[1]}" for each in free]
     for each in free:
         each.close()
-    processes = []
+    return addresses
+
+
+def launch():
+    addresses, processes = free_addresses(2), []
     for rank in range(2):
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
         environment = os.environ | {"TF_CONFIG": json.dumps(config)}
@@ -125,4 +170,5 @@ def launch():
 
 
 if __name__ == "__main__":
-    {"worker": worker, "one": one, "launch": launch}[sys.argv[1] if len(sys.argv) > 1 else "launch"]()
+    stories = {"worker": worker, "one": one, "server": server, "launch": launch}
+    stories[sys.argv[1] if len(sys.argv) > 1 else "launch"]()
