@@ -70,7 +70,8 @@ class NativeKit(abc.ABC):
     @staticmethod
     def suggest(name: str, known: Iterable[str]) -> str:
         """``": did you mean 'aten::sort'?"``, or a full stop: for the message of an unknown name."""
-        near = nearest(name, sorted(set(known)))
+        full = {one.rpartition("::")[2]: one for one in sorted(set(known))}
+        near = [full[short] for short in nearest(name, list(full))]  # which looks at what is behind the "::"
         return f": did you mean {' or '.join(map(repr, near))}?" if near else "."
 
     def prepare(self, gradient: NativeGradient) -> None:
