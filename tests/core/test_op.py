@@ -183,3 +183,36 @@ def test_what_is_no_interval_cannot_be_registered_as_one(formula):
     with pytest.raises(FormulaError, match=r"registered as the interval \[-1, 1\]"):
         surrogate.register("abs", name="unheard_of", interval=lambda: (-1.0, 1.0))(formula)
     assert "unheard_of" not in surrogate.gradients("abs")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"name": "a b"}, "an op is named like"),
+        ({"inputs": "x"}, "are a tuple of names"),
+        ({"inputs": ()}, "are a tuple of names"),
+        ({"forward": None}, "needs a forward over NumPy arrays"),
+        ({"output": "complex"}, "is 'float', 'bool' or 'integer'"),
+        ({"reads": ("y",)}, r"reads \['y'\], which are not among its inputs"),
+    ],
+)
+def test_what_is_no_op_is_told_where_it_is_made(given, message):
+    with pytest.raises(SpecError, match=message):
+        surrogate.Op(**{"name": "mine", "inputs": ("x",), "forward": np.sign} | given)
+
+
+def test_attributes_are_plain_values_and_those_that_differ_from_their_defaults():
+    def forward(x, axis=0, base=2.0, right=False):
+        return x
+
+    op = surrogate.Op("mine", ("x",), forward, attributes=("axis", "base", "right"))
+    assert op.static({"axis": np.int64(0), "base": 2, "right": False}) == ()
+    assert op.static({"base": np.float32(0.5), "axis": (np.int32(1), 0), "right": True}) == (
+        ("axis", (1, 0)),
+        ("base", 0.5),
+        ("right", True),
+    )
+    with pytest.raises(TypeError, match="has no attribute 'left'; it has: axis, base, right"):
+        op.static({"left": True})
+    with pytest.raises(TypeError):
+        op.static({"axis": 0.5})
