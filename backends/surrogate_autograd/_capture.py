@@ -69,6 +69,7 @@ class Capture:
             if any(map(handles_ufuncs, operands)):
                 if _hooks.HANDLED in kwargs:
                     raise NotImplementedError  # the box declines; NumPy asks the other operand
+                state.missed(op, "an operand handles the call itself")
                 return native(*args, **kwargs)
             if not are_real(operands):
                 state.missed(op, "not over real floating-point arrays")
@@ -89,6 +90,9 @@ class Capture:
             if state.rule("mod") is None and state.rule("floor_divide") is None:
                 return native(*args, **kwargs)
             if not _is_recorded(args, kwargs, sys._getframe(2)):
+                if state.traced and not is_suspended():
+                    for op in ("floor_divide", "mod"):
+                        state.missed(op, _why(args, kwargs))
                 return native(*args, **kwargs)
             return anp.floor_divide(*args, **kwargs), anp.mod(*args, **kwargs)
 

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 import surrogate
 from surrogate_jax import _discrete, _spellings as spellings
@@ -31,7 +32,7 @@ from surrogate_jax._hooks import (
 )
 from surrogate_jax._keys import jaxprs
 from surrogate_jax._learned import bind
-from surrogate_jax._operands import may_be_traced
+from surrogate_jax._operands import is_leaf, may_be_traced
 from surrogate_jax._origins import set_origin
 from surrogate_jax._placement import vary_together
 from surrogate_jax._plain import refuse
@@ -46,10 +47,15 @@ from surrogate_jax._scope import (
     now_run,
     traced,
 )
-from surrogate_jax._spellings import Spelled
+from surrogate_jax._spellings import Spelled, is_real
 from surrogate_jax._whose import Origin, in_pallas_kernel, origin
 
 Bind = Callable[..., Any]
+
+#: Why calls under a rule stay native.
+NOT_RECORDED = "no gradient is recorded"
+NOT_FLOATING = "not of real floating-point arrays"
+JAXS_OWN = "called by a function of JAX's"
 
 
 def body_hook(name: str, bind: Bind) -> Bind:
@@ -124,11 +130,14 @@ def _captures(
     said = in_keys() or ()
     if not any(op in state.rules or op in said for op in ops):
         return False
-    if not is_call(origin(frame)) or in_pallas_kernel(frame):
+    found = origin(frame)
+    if not is_call(found) or in_pallas_kernel(frame):
+        if state.traced and any(is_leaf(x) and is_real(jnp.result_type(x)) for x in args):
+            _jaxs_own(state, ops, found, frame)
         return False
     if state.traced and not state.rules.learns and not _is_recorded(args):
         for op in ops:
-            state.missed(op, "no gradient is recorded", frame)
+            state.missed(op, NOT_RECORDED, frame)
         return False
     agree(state)
     return any(state.rule(op, frame) is not None for op in ops)
@@ -148,6 +157,7 @@ def jit_hook(backend: surrogate.Backend, bind: Bind) -> Bind:
                 spelled = spellings.read_jit(call, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: bind(*args, **params))
+                _not_floating(state, ops, frame)
             op = _discrete.op_of_code(call.function.__code__) if call else None
             if call and op and not concerned(args):
                 is_call = partial(_discrete.is_call, op)
@@ -190,6 +200,7 @@ def primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
                 spelled = spellings.read_lax(name, args, params)
                 if spelled is not None:
                     return _replace(state, spelled, lambda: [bind(*args, **params)])[0]
+                _not_floating(state, (op,), frame)
             if discrete is not None and _discrete.may_concern(name, args, params):
                 is_call = partial(_discrete.is_lax_call, name)
                 if _captures(state, (discrete,), args, frame, is_call):
@@ -202,15 +213,31 @@ def primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     return hooked
 
 
+def _jaxs_own(state: surrogate.State, ops: Sequence[str], found: Origin, frame: FrameType) -> None:
+    """Tell of ops that JAX calls for itself; the body of a function that is the op belongs to its call."""
+    file, name = found.outermost or ("", "")
+    for op in ops:
+        if op != name and op not in spellings.ops_of_function(file, name):
+            state.missed(op, JAXS_OWN, frame)
+
+
+def _not_floating(state: surrogate.State, ops: Sequence[str], frame: FrameType) -> None:
+    for op in ops:
+        state.missed(op, NOT_FLOATING, frame)
+
+
 def _remembered(
     state: surrogate.State, op: str, value: Any, read: Callable[[surrogate.Gradient], Any]
 ) -> Any:
     """The native result of a call that gives booleans or integers, which remembers where it is from."""
     gradient = state.rule(op)
+    frame = caller(sys._getframe(1))
     origin = None if gradient is None else read(gradient)
     if origin is None:
+        if gradient is not None:
+            _not_floating(state, (op,), frame)
         return value
-    captured(state, op, caller(sys._getframe(1)))
+    captured(state, op, frame)
     return set_origin(value, origin)
 
 
@@ -221,12 +248,12 @@ def nn_class(backend: surrogate.Backend, name: str, native: type) -> type:
         operands = (*args, *kwargs.values())
         leaves = jax.tree.leaves(operands)
         state = _in_force(backend, leaves)
-        if state is not None and _captures(
-            state, (spellings.NN[name],), leaves, caller(sys._getframe(1)), _is_direct
-        ):
+        frame, ops = caller(sys._getframe(1)), (spellings.NN[name],)
+        if state is not None and _captures(state, ops, leaves, frame, _is_direct):
             spelled = spellings.read_nn(name, operands)
             if spelled is not None:
                 return _replace(state, spelled, list)[0]
+            _not_floating(state, ops, frame)
         return native.__call__(self, *args, **kwargs)
 
     names = {"__module__": native.__module__, "__qualname__": native.__qualname__}

@@ -116,7 +116,7 @@ def read_jit(call: JitCall, params: Mapping[str, Any]) -> Spelled | None:
     """Read a call of a jnp function; None if it is not on real floating numbers."""
     name, jaxpr = params["name"], params["jaxpr"]
     dtype, given = jaxpr.out_avals[0].dtype, call.operands()
-    if not given or not _is_real(dtype) or not any(_is_real(jnp.result_type(x)) for x in given.values()):
+    if not given or not is_real(dtype) or not any(is_real(jnp.result_type(x)) for x in given.values()):
         return None
     operands = _in_dtype(given.values(), dtype)
     if name == "clip":
@@ -140,7 +140,7 @@ def read_jit(call: JitCall, params: Mapping[str, Any]) -> Spelled | None:
 def read_lax(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Spelled | None:
     """Read a direct call of a lax function; None if it is not on real floating numbers."""
     op, function = LAX[name]
-    if not all(is_leaf(x) and _is_real(jnp.result_type(x)) for x in args):
+    if not all(is_leaf(x) and is_real(jnp.result_type(x)) for x in args):
         return None
     if op == "clip":
         lo, x, hi = args
@@ -152,7 +152,7 @@ def read_lax(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Spell
 def read_nn(name: str, args: Sequence[Any]) -> Spelled | None:
     """Read a call of ``jax.nn.relu`` or ``relu6``; None if it is not on a real floating array."""
     args = [as_array(x) for x in args]
-    if not all(is_leaf(x) and _is_real(jnp.result_type(x)) for x in args):
+    if not all(is_leaf(x) and is_real(jnp.result_type(x)) for x in args):
         return None
     return Spelled(args, [Piece(NN[name], Native("nn", name), (None,))])
 
@@ -197,7 +197,7 @@ def _in_dtype(args: Iterable[Any], dtype: Any) -> list[Any]:
     promotes them, and they have no derivative.
     """
     return [
-        lax.convert_element_type(x, dtype) if _is_real(have := _dtype(x)) and have != dtype else x
+        lax.convert_element_type(x, dtype) if is_real(have := _dtype(x)) and have != dtype else x
         for x in args
     ]
 
@@ -207,5 +207,5 @@ def _dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else jnp.result_type(x)
 
 
-def _is_real(dtype: Any) -> bool:
+def is_real(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.floating))

@@ -22,6 +22,7 @@ from surrogate_tensorflow._recording import unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
 from surrogate_tensorflow._spellings import CARRIER
 from surrogate_tensorflow._swap import Swap, exists, find
+from surrogate_tensorflow._whose import NOT_FLOATING, NOT_RECORDED
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -120,6 +121,7 @@ class Unit:
         eager = tf.executing_eagerly()
         value = self._backend.scope.suspended(unrecorded, native)
         if not (tf.is_tensor(value) and value.dtype.is_floating):
+            here.state.missed(op, NOT_FLOATING)
             return self.native(native)
         inputs = [_as_operand(x, value.dtype) for x in operands]
         rule = gradient.at(decimals=decimals) if decimals else gradient.rule
@@ -131,7 +133,7 @@ class Unit:
         if any(needs):
             _eager.attach(self._backend, op, here.state, rule, CARRIER, inputs, [value], needs)
         else:
-            here.state.missed(op, "no gradient is recorded")
+            here.state.missed(op, NOT_RECORDED)
         return value
 
 

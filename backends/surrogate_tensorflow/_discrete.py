@@ -19,7 +19,7 @@ from surrogate_tensorflow._origins import Origin
 from surrogate_tensorflow._recording import record, unrecorded, wanted
 from surrogate_tensorflow._scope import Situation
 from surrogate_tensorflow._spellings import DISCRETE_TYPES
-from surrogate_tensorflow._whose import is_users
+from surrogate_tensorflow._whose import NOT_FLOATING, NOT_RECORDED, TENSORFLOWS_OWN, is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -47,7 +47,11 @@ class Discrete:
         if op is None or op not in here.state.rules or output.dtype.is_floating:
             return
         found = self._backend.scope.suspended(operands_of, op_type, inputs, attribute, output)
-        if found is not None and is_users(self._backend, op):
+        if found is None:
+            here.state.missed(op, NOT_FLOATING)
+        elif not is_users(self._backend, op):
+            here.state.missed(op, TENSORFLOWS_OWN)
+        else:
             self.leave(here, op, found, output)
 
     def leave(self, here: Situation, op: str, found: Operands, output: Tensor) -> None:
@@ -59,7 +63,7 @@ class Discrete:
         if rule.learned:
             found = found._replace(inputs=tuple(inputs_of(rule, found.inputs)))
         if not any(needs := self._needs(found)):
-            here.state.missed(op, "no gradient is recorded")
+            here.state.missed(op, NOT_RECORDED)
             return
         first = found.inputs[0]
 

@@ -14,7 +14,7 @@ from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
 from surrogate_tensorflow._spellings import DISCRETE_TYPES, OP_TYPES, op_of
-from surrogate_tensorflow._whose import is_users
+from surrogate_tensorflow._whose import NOT_FLOATING, NOT_RECORDED, TENSORFLOWS_OWN, is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -38,7 +38,7 @@ def make_fast_path(backend: TensorFlowBackend) -> Any:
                 if _decides(backend, op_type):
                     raise refuse("surrogate")
             elif scope.here().state.traced:
-                scope.here().state.missed(op_of(op_type) or "", "no gradient is recorded")
+                scope.here().state.missed(op_of(op_type) or op_type, NOT_RECORDED)
         if op_type in CONSUMERS and any_eager(args) and not no_tape() and not scope.is_suspended:
             raise refuse("surrogate")
         return native(context, op_type, name, *args)
@@ -86,7 +86,12 @@ def _decides(backend: TensorFlowBackend, op_type: str) -> bool:
     here, op = backend.scope.here(), op_of(op_type)
     if _natives.named(here, op_type) is not None:
         return True
-    return op is not None and here.state.rule(op) is not None and is_users(backend, op)
+    if op is None or here.state.rule(op) is None:
+        return False
+    if not is_users(backend, op):
+        here.state.missed(op, TENSORFLOWS_OWN)
+        return False
+    return True
 
 
 def _record_eager(
@@ -99,16 +104,20 @@ def _record_eager(
     here = backend.scope.here()
     name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
-    if name is None and (gradient is None or not is_users(backend, op)):
+    told = op if name is None else op_type
+    if name is None and gradient is None:
+        return False
+    if name is None and not is_users(backend, op):
+        here.state.missed(told, TENSORFLOWS_OWN)
         return False
     if not outputs[0].dtype.is_floating:
-        here.state.missed(op, "not a real floating-point tensor")
+        here.state.missed(told, NOT_FLOATING)
         return False
     if gradient is not None and gradient.rule.learned:
         inputs = inputs_of(gradient.rule, inputs)
     needs = wanted(inputs)
     if not any(needs):
-        here.state.missed(op, "no gradient is recorded")
+        here.state.missed(told, NOT_RECORDED)
         return False
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)

@@ -21,7 +21,7 @@ from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import there_are_any
 from surrogate_tensorflow._recording import record
 from surrogate_tensorflow._spellings import CARRIER, DISCRETE_TYPES, OP_TYPES
-from surrogate_tensorflow._whose import is_users
+from surrogate_tensorflow._whose import NAMED_OTHERWISE, NOT_FLOATING, TENSORFLOWS_OWN, is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -172,12 +172,17 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         return None
     name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
     gradient = here.state.rule(op) if name is None else None
-    if name is None and (gradient is None or not is_users(backend, op)):
+    told = op if name is None else op_type
+    if name is None and gradient is None:
+        return None
+    if name is None and not is_users(backend, op):
+        here.state.missed(told, TENSORFLOWS_OWN)
         return None
     if not node.outputs or not node.outputs[0].dtype.is_floating:
-        here.state.missed(op, "not a real floating-point tensor")
+        here.state.missed(told, NOT_FLOATING)
         return None
     if mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
+        here.state.missed(told, NAMED_OTHERWISE)
         return None
     if name is not None:
         _types.classic_names.add(name)

@@ -58,6 +58,13 @@ _NAMES = {
 }
 
 
+#: Why calls under a rule stay native.
+NOT_RECORDED = "no gradient is recorded"
+NOT_FLOATING = "not a real floating-point tensor"
+TENSORFLOWS_OWN = "called by a function of TensorFlow's"
+NAMED_OTHERWISE = "its node names another gradient"
+
+
 def is_users(backend: TensorFlowBackend, op: str) -> bool:
     """Whether the op that runs now is the user's own; always, of an op that is in few composites."""
     names = _NAMES.get(op)

@@ -26,7 +26,7 @@ from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
 from surrogate_torch._numbers import as_tensors
 from surrogate_torch._origins import origin_of
 from surrogate_torch._plain import has_tangent, in_forward_mode
-from surrogate_torch._scope import NO_RULES, NONE, Scope, flags, suspended
+from surrogate_torch._scope import NO_RULES, NONE, PYTORCHS_OWN, Scope, flags, suspended
 from surrogate_torch._shield import OWN, inside_a_function
 from surrogate_torch._spellings import UNARY, Call, Spelling, tensor_slots
 
@@ -36,7 +36,6 @@ handlers: dict[Any, Handler] = {}
 #: Why a call under a rule stays native.
 NOT_RECORDED = "no gradient is recorded"
 NOT_FLOATING = "not a real floating-point tensor"
-PYTORCHS_OWN = "called by a function of PyTorch's"
 
 _graph_task = torch._C._current_graph_task_id
 _fused_chosen = _fused.chosen.get

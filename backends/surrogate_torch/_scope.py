@@ -52,6 +52,9 @@ class _Every(frozenset[str]):
 #: All ops.
 EVERY = _Every()
 
+#: Why a call under a rule stays native.
+PYTORCHS_OWN = "called by a function of PyTorch's"
+
 
 def suspended(ops: frozenset[str], function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """``function(*args, **kwargs)`` with some ops native, or with :data:`EVERY` op.
@@ -81,10 +84,20 @@ class Scope:
         Called by kernels only, at most one frame of ours above the caller of the op.
         """
         if flags.native is not NONE and op in flags.native:
+            if flags.native is not EVERY:  # a formula's
+                self._not_yours(op)
             return None
         if _graph_task() == -1:
             return self.state()
-        return self._in_backward(sys._getframe(1))
+        state = self._in_backward(sys._getframe(1))
+        if state is None:
+            self._not_yours(op)
+        return state
+
+    def _not_yours(self, op: str) -> None:
+        state = self.state()
+        if state.traced:
+            self.missed(state, op, PYTORCHS_OWN)
 
     def site(self) -> Site | FrameType | None:
         """From where the op that runs is called, also in code that a compiler traces."""
