@@ -214,8 +214,14 @@ def primitive_hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
 
 
 def _jaxs_own(state: surrogate.State, ops: Sequence[str], found: Origin, frame: FrameType) -> None:
-    """Tell of ops that JAX calls for itself; the body of a function that is the op belongs to its call."""
-    file, name = found.outermost or ("", "")
+    """Tell of ops that JAX calls for itself.
+
+    The body of a function that is the op belongs to its call; and where there is no function of JAX's, a call
+    that was told before runs again: differentiated, mapped or lowered.
+    """
+    if found.outermost is None:
+        return
+    file, name = found.outermost
     for op in ops:
         if op != name and op not in spellings.ops_of_function(file, name):
             state.missed(op, JAXS_OWN, frame)

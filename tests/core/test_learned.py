@@ -124,3 +124,39 @@ def test_a_learned_parameter_holds_its_tensor_and_the_rule_for_caches_does_not()
     found = surrogate.gradient("sign", "tanh", slope=tensor(1.5))
     assert isinstance(found.rule.learned[0], Learned)
     assert found.rule.apart.learned == ()
+
+
+class Traced:
+    """A tensor in a traced function: no values, and a shape that may be unknown."""
+
+    __module__ = "torch"
+    requires_grad = True
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def __array__(self, dtype=None, copy=None):
+        raise NotImplementedError("traced")
+
+
+def test_where_its_value_is_not_known_the_default_stands_for_it():
+    learned = surrogate.gradient("sign", "tanh", slope=Traced(2, 3)).rule.learned[0]
+    assert (learned.framework, learned.shape) == ("torch", (2, 3))
+    assert repr(learned).startswith("learned(shape=(2, 3), ")
+
+
+def test_its_shape_must_be_known():
+    with pytest.raises(ParameterError, match="its shape must be known when it is traced"):
+        surrogate.gradient("sign", "tanh", slope=Traced(None))
+
+
+def test_a_backend_that_is_loaded_tells_whether_it_wants_a_gradient(toy, monkeypatch):
+    from surrogate import _learned, _plugins
+
+    toy.wants_gradient = lambda value: value.requires_grad == "yes"
+    monkeypatch.setitem(_plugins._loaded, "torch", toy)
+    one = Traced(1)
+    assert not _learned.is_learned(one)
+    one.requires_grad = "yes"
+    assert _learned.is_learned(one)
+    assert not _learned.is_learned(1.0)
