@@ -49,7 +49,8 @@ class Backend(abc.ABC):
         unsupported: op name -> why the framework or the backend cannot do it.
         transforms: what it claims beyond plain reverse mode: any of ``"forward"``, ``"vmap"``,
             ``"compile"``, ``"second"`` (second derivatives), ``"residuals"``
-            (:meth:`surrogate.Driver.residuals`) and ``"learned"`` (:meth:`wants_gradient`).
+            (:meth:`surrogate.Driver.residuals`), ``"learned"`` (:meth:`wants_gradient`) and ``"discrete"``
+            (booleans and integers keep their origin: :meth:`surrogate.Driver.consumers`).
         dtypes: the float dtypes of the framework that it supports.
         subnormals: whether the framework keeps subnormal numbers (some flush them to zero).
         expected_failures: checks of the conformance kit, by id (``vjp[sign:hardtanh-float32-jit]``) or

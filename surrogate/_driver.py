@@ -91,6 +91,15 @@ class Driver(abc.ABC):
         """``f`` over a new leading axis of every input. Needed when ``"vmap"`` is claimed."""
         raise NotImplementedError
 
+    def consumers(self) -> Mapping[str, Mapping[str, Function]]:
+        """Every way in which a user writes what is done with a boolean or an integer, by what is done.
+
+        The keys are those of ``surrogate.testing.USES``, which says what each means. A function takes the
+        value and an object with what is beside it: floats ``u``, ``v`` and ``table``, and the boolean
+        ``mask``. Needed when ``"discrete"`` is claimed; what a framework has not may be left out.
+        """
+        return {}
+
     def residuals(self, f: Function, inputs: Sequence[Array]) -> int:
         """Bytes that ``f(*inputs)`` keeps alive for its backward. Needed when ``"residuals"`` is claimed."""
         raise NotImplementedError

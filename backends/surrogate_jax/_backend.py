@@ -37,7 +37,7 @@ class JaxBackend(surrogate.Backend):
     tested = TESTED
     hooks = HOOKS + SPARSE_HOOKS
     ops = OPS | _discrete.OPS
-    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned"})
+    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned", "discrete"})
     subnormals = False  # XLA flushes them on the CPU in every dtype but float16
     packages = ("jaxlib",)
     places = True

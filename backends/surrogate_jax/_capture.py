@@ -112,7 +112,7 @@ def _in_force(backend: surrogate.Backend, args: Sequence[Any]) -> surrogate.Stat
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
-    return any(map(may_be_traced, args))
+    return any(map(may_be_traced, args)) or concerned(args)  # eagerly a boolean is none of JAX's tracers
 
 
 def _captures(

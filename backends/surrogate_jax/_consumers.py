@@ -71,7 +71,9 @@ def result(name: str, step: Step) -> list[Origin | None]:
             return rule(step)
 
     if name not in SEVERAL:
-        return [Origin(Lazy(make, needs))]
+        return [Origin(Lazy(make, needs), among=_among(name, step))]
+    if name == "device_put_p":  # each for itself
+        return [o and Origin(Lazy(functools.partial(_put, step, o), needs)) for o in step.origins]
     every = Lazy(make, needs)
     split = step.params.get("sizes")
     count = step.args[0].shape[step.params["axis"]] if split is None else len(split)
@@ -90,13 +92,36 @@ def _applies(name: str, step: Step) -> bool:
         if origins[0] is not None:
             return True
         place = next(i for i, o in enumerate(origins) if o is not None)
+        origin = origins[place]
+        assert origin is not None
         alone = name == "dynamic_slice_p" or step.args[place].shape[-1] == 1
-        return alone and origins[place].index is not None  # type: ignore[union-attr]
+        return (alone and origin.index is not None) or origin.among is not None
+    if name == "scatter_p":
+        return origins[1] is None
     return not (name in ("div_p", "rem_p") and origins[1] is not None)
 
 
 def _nth(every: Lazy, i: int) -> Array:
     return every.make()[i]
+
+
+def _put(step: Step, origin: Origin) -> Array:
+    twin = origin.twin()
+    with suspended(twin):
+        several = {name: value[:1] for name, value in step.params.items() if isinstance(value, list | tuple)}
+        one = {**step.params, **several}
+        return step.bind(twin, **one)[0]
+
+
+def _among(name: str, step: Step) -> tuple[int, Index] | None:
+    """Of indices that are put side by side, ``x[rows, i]``: which of them is that of a largest entry."""
+    known = [(at, o) for at, o in enumerate(step.origins) if o is not None]
+    if name != "concatenate_p" or len(known) != 1 or known[0][1].index is None:
+        return None
+    at, origin = known[0]
+    sizes = [jnp.shape(x)[-1] for x in step.args]
+    last = step.params["dimension"] == jnp.ndim(step.args[0]) - 1
+    return (sum(sizes[:at]), origin.index) if last and sizes[at] == 1 and origin.index else None
 
 
 # -- functions of a class ---------------------------------------------------------------------------
@@ -209,6 +234,15 @@ def _dot(step: Step) -> Array:
     return step.bind(*step.twins(), **{**step.params, "preferred_element_type": None})
 
 
+def _written(step: Step) -> Any:
+    """``x.at[0].set(b)``: the places stay."""
+    known = [o for o in (step.origins[0], step.origins[2]) if o is not None]
+    dtype = known[0].twin().dtype
+    twins = [x if o is None else o.twin() for x, o in zip(step.args, step.origins, strict=True)]
+    x, values = _as(twins[0], dtype), _as(twins[2], dtype)
+    return step.bind(x, step.args[1], values, **step.params)
+
+
 def _summed(step: Step) -> Array:
     return jnp.sum(step.twins()[0], axis=tuple(step.params["axes"]))
 
@@ -230,43 +264,47 @@ def _selected(step: Step) -> Array:
 def _chosen(step: Step) -> Array:
     """What is looked up by an index: the one-hot vector gets ``<g, table[j]>`` for class j."""
     place = next(i for i, o in enumerate(step.origins) if o is not None)
-    index = step.origins[place].index  # type: ignore[union-attr]
+    origin = step.origins[place]
+    assert origin is not None
+    column, index = origin.among or (None, origin.index)
     assert index is not None
     one_hot, table = index.one_hot(), step.args[0]
     native = step.bind(*step.args, **step.params)
     if not _is_float(table):
         table, native = _as(table, one_hot.dtype), _as(native, one_hot.dtype)
-    by = _LookUp(step.bind, step.params, place, jnp.shape(step.args[place]))
+    by = _LookUp(step.bind, step.params, place, column)
     others = [x for i, x in enumerate(step.args) if i not in (0, place)]
-    return native + steer(by, [table, jnp.asarray(index.values), *others], _as(one_hot, table.dtype))
+    known = [table, jnp.asarray(index.values), jnp.asarray(step.args[place]), *others]
+    return native + steer(by, known, _as(one_hot, table.dtype))
 
 
 class _LookUp:
     """``sum_j one_hot[..., j] * table[j]``, as the primitive looks up."""
 
     def __init__(
-        self, bind: Callable[..., Any], params: Mapping[str, Any], place: int, shape: tuple[int, ...]
+        self, bind: Callable[..., Any], params: Mapping[str, Any], place: int, column: int | None
     ) -> None:
-        self.bind, self.place, self.shape = bind, place, shape
+        self.bind, self.place, self.column = bind, place, column
         self.params = {**params, "mode": lax.GatherScatterMode.CLIP} if "mode" in params else params
 
-    def __call__(self, table: Array, values: Array, *rest: Array) -> Array:
+    def __call__(self, table: Array, values: Array, places: Array, *rest: Array) -> Array:
         *others, one_hot = rest
-        rows = jax.vmap(lambda value: self._row(table, value, others))(values)
+        rows = jax.vmap(lambda value: self._row(table, value, places, others))(values)
         weights = jnp.moveaxis(one_hot, -1, 0)
         numbers = self.params.get("dimension_numbers")
         if numbers is None:
             weights = weights.reshape(weights.shape + (1,) * (rows.ndim - 1))
             return jnp.sum(weights * rows, axis=0)
-        weights = weights[..., 0]  # the index vector has one entry
+        weights = weights[..., 0]  # one entry of the index vector
         kept = [axis for axis in range(rows.ndim - 1) if axis not in numbers.offset_dims]
         full = lax.broadcast_in_dim(weights, rows.shape, [0, *(axis + 1 for axis in kept)])
         return jnp.sum(full * rows, axis=0)
 
-    def _row(self, table: Array, value: Array, others: Sequence[Array]) -> Array:
-        """What is looked up if every index is this value."""
+    def _row(self, table: Array, value: Array, places: Array, others: Sequence[Array]) -> Array:
+        """What is looked up if every index is this value; beside other indices, if that one is."""
         args = [table, *others]
-        args.insert(self.place, jnp.full(self.shape, value))
+        same = jnp.full_like(places, value) if self.column is None else places.at[..., self.column].set(value)
+        args.insert(self.place, same)
         return self.bind(*args, **self.params)
 
 
@@ -293,7 +331,7 @@ POINTWISE = frozenset(
     )
 )
 #: Primitives with several results.
-SEVERAL = frozenset({"split_p", "unstack_p"})
+SEVERAL = frozenset({"split_p", "unstack_p", "device_put_p"})
 
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(STRUCTURAL, _as_it_is),
@@ -301,6 +339,8 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(
         ("concatenate_p", "stack_p", "pad_p", "split_p", "unstack_p", "tile_p", "cumsum_p"), _as_it_is
     ),
+    **dict.fromkeys(("device_put_p", "reduce_max_p", "reduce_min_p", "reduce_prod_p"), _as_it_is),
+    "scatter_p": _written,
     "convert_element_type_p": _converted,
     "dynamic_slice_p": _first_only,
     "gather_p": _first_only,

@@ -13,17 +13,10 @@ import numpy as np
 from jax import lax
 
 from surrogate import Driver, Spelling
+from surrogate_jax import _uses
 
 Array = Any
 Function = Callable[..., Array]
-
-
-def _searchsorted(x: Array, boundaries: Array, side: str = "left") -> Array:
-    return jnp.searchsorted(boundaries, x, side=side)
-
-
-def _astype(x: Array, to: str = "integer") -> Array:
-    return x.astype(bool if to == "bool" else int)
 
 
 _MODULES = {"jnp": jnp, "lax": lax}
@@ -104,16 +97,6 @@ _SPELLINGS: dict[str, dict[str, Function | Spelling]] = {
     },
     "maximum": _both("jnp.maximum", "lax.max"),
     "minimum": _both("jnp.minimum", "lax.min"),
-    "greater": {"x > y": operator.gt},
-    "greater_equal": {"x >= y": operator.ge},
-    "less": {"x < y": operator.lt},
-    "less_equal": {"x <= y": operator.le},
-    "equal": {"x == y": operator.eq},
-    "not_equal": {"x != y": operator.ne},
-    "argmax": {"jnp.argmax": jnp.argmax},
-    "argmin": {"jnp.argmin": jnp.argmin},
-    "searchsorted": {"jnp.searchsorted": _searchsorted},
-    "astype": {"x.astype": _astype},
 }
 
 
@@ -156,7 +139,11 @@ class JaxDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``jnp``, ``lax`` and ``nn``, methods and operators."""
-        return _SPELLINGS.get(op) or _named(op)
+        return _SPELLINGS.get(op) or _uses.SPELLINGS.get(op) or _named(op)
+
+    def consumers(self) -> Mapping[str, Mapping[str, Function]]:
+        """Functions of ``jnp``, ``lax`` and ``nn``, methods and operators."""
+        return _uses.CONSUMERS
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """``jax.vjp``."""

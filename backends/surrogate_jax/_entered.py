@@ -7,8 +7,10 @@ that of the jit. Where the origin ends (a jit of the user's, a loop) a warning s
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -33,10 +35,44 @@ CUTS: Mapping[str, str] = {
     "while_p": "a loop (lax.while_loop, fori_loop)",
     "cond_p": "lax.cond or lax.switch",
 }
+#: Primitives that carry an origin at most for an index, or never.
+_ENDS = (
+    *(
+        "sign_p",
+        "abs_p",
+        "clamp_p",
+        "lt_p",
+        "le_p",
+        "gt_p",
+        "ge_p",
+        "sort_p",
+        "top_k_p",
+        "argmax_p",
+        "argmin_p",
+    ),
+    *("scatter_add_p", "scatter_mul_p", "scatter_min_p", "scatter_max_p", "dynamic_update_slice_p"),
+    *("shift_left_p", "shift_right_logical_p", "shift_right_arithmetic_p", "population_count_p", "clz_p"),
+    *("cumprod_p", "cummax_p", "cummin_p", "integer_pow_p", "pow_p", "bitcast_convert_type_p"),
+)
 #: Primitives that are looked at for the origins of their operands.
-LOOKED_AT = (*RULES, *CUTS, "sign_p", "abs_p", "clamp_p", "lt_p", "le_p", "gt_p", "ge_p")
+LOOKED_AT = (*RULES, *CUTS, *_ENDS)
 
-_warned: set[tuple[str, int, str]] = set()
+
+class _Jit(threading.local):
+    """The jits of JAX's own that are being entered here.
+
+    Attributes:
+        depth: how many; where an origin ends inside of one says nothing yet.
+        grafted: whether a float in there carries a gradient on.
+    """
+
+    depth = 0
+    grafted = False
+
+
+_jit = _Jit()
+_OURS = str(Path(__file__).parent)
+_warned: set[tuple[str, int]] = set()
 
 
 def concerned(args: Sequence[Any]) -> bool:
@@ -54,10 +90,25 @@ def consumed(name: str, bind: Callable[..., Any], args: Sequence[Any], params: M
     step = Step(bind, args, params, origins_of(args))
     several = isinstance(native, list | tuple)
     values = native if several else [native]
-    found = [
-        _carried(value, origin) for value, origin in zip(values, result(name, step), strict=False)
-    ] or values
-    return list(found) if several else found[0]
+    origins = result(name, step)
+    if all(origin is None for origin in origins):
+        if not _jit.depth:
+            _warn(f"{name.removesuffix('_p')}, which carries none on here", sys._getframe(2))
+        return native
+    found = [_carried(value, origin) for value, origin in zip(values, origins, strict=True)]
+    return found if several else found[0]
+
+
+def floats(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands of an overridden op; those that have an origin as the floats that the op makes of them."""
+    if not concerned(operands):
+        return operands
+    dtype = jnp.result_type(*operands)
+    with suspended(*operands):
+        return [
+            x if o is None else lax.convert_element_type(o.twin(), dtype)
+            for x, o in zip(operands, origins_of(operands), strict=True)
+        ]
 
 
 def entered(bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
@@ -66,7 +117,15 @@ def entered(bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, 
     if PRIVATE not in (params["jaxpr"].jaxpr.debug_info.func_src_info or ""):
         _warn(f"the jitted function {params['name']}", sys._getframe(2))
         return values
-    inside = jaxpr_as_fun(params["jaxpr"])(*args)
+    before = _jit.grafted
+    _jit.depth, _jit.grafted = _jit.depth + 1, False
+    try:
+        inside = jaxpr_as_fun(params["jaxpr"])(*args)
+        carries = _jit.grafted or any(origin_of(x) is not None for x in inside)
+    finally:
+        _jit.depth, _jit.grafted = _jit.depth - 1, before or _jit.grafted
+    if not carries and not _jit.depth:
+        _warn(f"{params['name']}, which carries none on here", sys._getframe(2))
     return [_like(value, other) for value, other in zip(values, inside, strict=True)]
 
 
@@ -95,6 +154,7 @@ def _like(value: Array, inside: Array) -> Array:
 
 def _graft(value: Array, carrier: Array) -> Array:
     """The value itself, with the gradient of the carrier."""
+    _jit.grafted = True
     if not isinstance(carrier, jax.core.Tracer):
         return value
     with suspended(value):
@@ -105,11 +165,11 @@ def _graft(value: Array, carrier: Array) -> Array:
 
 def _warn(what: str, frame: FrameType | None) -> None:
     """Say once per line of the user's that a gradient ends."""
-    while frame is not None and (frame.f_code.co_filename.startswith(PUBLIC) or is_passing(frame)):
+    while frame is not None and (frame.f_code.co_filename.startswith((PUBLIC, _OURS)) or is_passing(frame)):
         frame = frame.f_back
     if frame is None:
         return
-    line = frame.f_code.co_filename, frame.f_lineno, what
+    line = frame.f_code.co_filename, frame.f_lineno
     if line in _warned:
         return
     _warned.add(line)
@@ -117,6 +177,5 @@ def _warn(what: str, frame: FrameType | None) -> None:
         f"a boolean or an integer that an overridden op gave goes into {what}: its gradient ends there. Cast "
         "it to a float before, or compare inside.",
         surrogate.SurrogateWarning,
-        line[0],
-        line[1],
+        *line,
     )

@@ -64,10 +64,12 @@ class Origin:
     Attributes:
         twin: the value as floats, with the gradient of the rule.
         index: what is known beyond that of the index of a largest entry.
+        among: the same of one of several indices along the last axis: which, and what is known.
     """
 
     twin: Lazy
     index: Index | None = None
+    among: tuple[int, Index] | None = None
 
 
 _alive: dict[int, tuple[weakref.ref[Any], Origin]] = {}

@@ -17,6 +17,7 @@ from jax import lax
 
 import surrogate
 from surrogate_jax._call import Native
+from surrogate_jax._entered import floats
 from surrogate_jax._hooks import PRIVATE
 from surrogate_jax._operands import JitCall, as_array, is_leaf
 
@@ -118,7 +119,7 @@ def read_jit(call: JitCall, params: Mapping[str, Any]) -> Spelled | None:
     dtype, given = jaxpr.out_avals[0].dtype, call.operands()
     if not given or not is_real(dtype) or not any(is_real(jnp.result_type(x)) for x in given.values()):
         return None
-    operands = _in_dtype(given.values(), dtype)
+    operands = _in_dtype(floats([*given.values()]), dtype)
     if name == "clip":
         return _read_clip(dict(zip(given, operands, strict=True)))
     if name in SEVERAL:

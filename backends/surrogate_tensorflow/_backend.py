@@ -34,7 +34,7 @@ class TensorFlowBackend(surrogate.Backend):
     tested = _hooks.TESTED
     hooks = _hooks.HOOKS
     ops = OPS
-    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned"})
+    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned", "discrete"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
     subnormals = False
     packages = ("keras", "tf_keras")

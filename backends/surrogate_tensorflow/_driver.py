@@ -14,7 +14,7 @@ import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
 from surrogate import Driver, Spelling
-from surrogate_tensorflow import _hooks
+from surrogate_tensorflow import _hooks, _uses
 from surrogate_tensorflow._spellings import OP_TYPES
 
 Array = Any
@@ -148,7 +148,11 @@ class TensorFlowDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions of ``tf``, of Keras and of ``tf.experimental.numpy``, layers and operators."""
-        return _SPELLINGS.get(op) or _named(op)
+        return _SPELLINGS.get(op) or _uses.SPELLINGS.get(op) or _named(op)
+
+    def consumers(self) -> Mapping[str, Mapping[str, Function]]:
+        """Functions of ``tf``, of Keras and of ``tf.experimental.numpy``, and operators."""
+        return _uses.CONSUMERS
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """A tape; unconnected inputs get zeros."""
@@ -177,7 +181,8 @@ def reverse(f: Callable[..., Array], inputs: Sequence[Array], g: Array) -> tuple
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         value = f(*inputs)
-    return value, tuple(tape.gradient(value, list(inputs), output_gradients=g, unconnected_gradients=_ZERO))
+    found = tape.gradient(value, list(inputs), output_gradients=g, unconnected_gradients=_ZERO)
+    return value, tuple(map(tf.convert_to_tensor, found))  # of a table that was looked up there are slices
 
 
 def forward(

@@ -40,7 +40,7 @@ class TorchBackend(Backend):
     tested = _hooks.TESTED
     hooks = _hooks.HOOKS + _hooks.COMPILER_HOOKS + _hooks.FUNCTION_HOOKS
     ops = OPS | DISCRETE
-    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned"})
+    transforms = frozenset({"forward", "vmap", "compile", "second", "residuals", "learned", "discrete"})
     dtypes = ("float16", "bfloat16", "float32", "float64")
     expected_failures = MappingProxyType(
         {

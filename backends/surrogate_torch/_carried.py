@@ -10,12 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 
 from surrogate_torch import _links
 from surrogate_torch._origins import Discrete, Origin, marked, origin_of, quick_cast
+from surrogate_torch._plain import in_forward_mode
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
+_tracing = TracingContext.try_get
 
 
 class Use:
@@ -41,10 +44,18 @@ class Use:
 
         Its forward derivative may run the op again, on tangents beside the same booleans.
         """
+        return self._carried(self._native, args or self.args, self.kwargs)
+
+    def plainly(self, f: Callable[..., Any], *more: Any) -> Any:
+        """``f`` of the first argument as a tensor without an origin."""
+        return self._carried(_links.past, f, self.args[0].detach(), *more)
+
+    def _carried(self, f: Callable[..., Any], *args: Any) -> Any:
+        """``f(*args)``, to which the arguments have no origin."""
         before = flags.carried
         flags.carried = (*before, *(o for x in _flat(self.args) if (o := origin_of(x)) is not None))
         try:
-            return self._native(args or self.args, self.kwargs)
+            return f(*args)
         finally:
             flags.carried = before
 
@@ -329,9 +340,12 @@ def fill(use: Use) -> Any:
 def fill_in_place(use: Use) -> Any:
     """``masked_fill_``."""
     x, b, value = use.args
-    if not x.is_floating_point():
+    origin = origin_of(b)
+    if origin is None or not x.is_floating_point():
         return None
-    return x.copy_(x.clone().masked_fill(b, value))
+    value, before = torch.as_tensor(value, dtype=x.dtype, device=x.device), x.clone()
+    found = use.native()
+    return _links.past(found.add_, _links.scaled(_cast(origin.number(), x.dtype), value - before))
 
 
 def put(use: Use) -> Any:
@@ -349,7 +363,10 @@ def put(use: Use) -> Any:
         return None
     for _ in range(x.dim() - b.dim()):
         b = b.unsqueeze(-1)
-    found = torch.where(b, values.reshape(()).to(x.dtype), x)
+    value = values.reshape(()).to(x.dtype)
+    if use.overload is aten.index_put_.default and _tracing() is not None and in_forward_mode():
+        return x.masked_fill_(b, value)  # what a compiler makes of copy_ has no forward mode
+    found = torch.where(b, value, x)
     return x.copy_(found) if use.overload is aten.index_put_.default else found
 
 
@@ -401,13 +418,21 @@ def joined(use: Use) -> Any:
 
 def one_hot(use: Use) -> Any:
     """``one_hot(i, n)`` of an index along an axis."""
-    origin, found = use.origin(0), use.native()
+    origin = use.origin(0)
     if origin is None or not origin.one_hot:
         return None
-    handle, n = origin.handle, found.shape[-1]
+    handle = origin.handle
+    n = use.args[1] if len(use.args) > 1 else use.kwargs.get("num_classes", -1)
+    # PyTorch's own asks whether all classes are below n, which no compiler can know; here they are
+    found = use.plainly(_one_hot, n) if n >= handle.shape[-1] else use.native()
+    n = found.shape[-1]
     if handle.shape[-1] != n:
         handle = torch.nn.functional.pad(handle, (0, n - handle.shape[-1]))
     return marked(found, Origin(handle))
+
+
+def _one_hot(i: Any, n: int) -> Any:
+    return (i.unsqueeze(-1) == torch.arange(n, device=i.device)).to(torch.int64)
 
 
 def is_class(use: Use) -> Any:

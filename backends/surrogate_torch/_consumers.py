@@ -19,13 +19,14 @@ from torch._guards import TracingContext
 from surrogate_torch import _capture, _carried, _origins
 from surrogate_torch._boundary import hide
 from surrogate_torch._carried import Handler, Use
-from surrogate_torch._layers import AUTOGRAD, Layer, Rank, put, take_out
+from surrogate_torch._layers import AUTOGRAD, FRONT, Layer, Rank, put, take_out
 from surrogate_torch._links import KEY
 from surrogate_torch._origins import origin_of
 from surrogate_torch._scope import flags
 
 aten = torch.ops.aten
 
+_functorch = torch._C._functorch
 _tracing = TracingContext.try_get
 _excluding = torch._C._ExcludeDispatchKeyGuard
 _KEYS = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
@@ -199,10 +200,35 @@ _OURS = (
 _COMPOSED = (aten.one_hot.default, aten.take_along_dim.default)
 
 
+def _is_mapped(weight: Any, i: Any) -> bool:
+    """Whether a transform maps both, and the index has an origin below."""
+    if not (_functorch.is_batchedtensor(weight) and _functorch.is_batchedtensor(i)):
+        return False
+    while _functorch.is_functorch_wrapped_tensor(i):
+        i = _functorch.get_unwrapped(i)
+        if origin_of(i) is not None:
+            return True
+    return False
+
+
+def _looking_up(native: Any) -> Callable[..., Any]:
+    """Above torch.func's layers: ``embedding`` of a mapped table as ``table[i]``: it numbers rows anew."""
+
+    def kernel(keys: Any, weight: Any, i: Any, padding_idx: int = -1, *how: bool) -> Any:
+        if padding_idx == -1 and not any(how) and _is_mapped(weight, i):
+            return aten.index.Tensor(weight, [i])
+        return native.call_boxed(keys, weight, i, padding_idx, *how)
+
+    return kernel
+
+
 def _on_autograd() -> Iterator[Layer]:
     for overload, handler in _table().items():
         if overload in _OURS:
             continue
         for key in _COMPOSITE_KEYS if overload in _COMPOSED else (AUTOGRAD,):
             yield Layer(overload, key, Rank.ORIGIN, functools.partial(_traced, overload, handler))
-        yield from _capture.front(overload, Rank.ORIGIN)
+        if overload is aten.embedding.default:
+            yield Layer(overload, FRONT, Rank.ORIGIN, _looking_up)
+        else:
+            yield from _capture.front(overload, Rank.ORIGIN)

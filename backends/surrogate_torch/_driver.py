@@ -17,6 +17,7 @@ from torch import nn
 from torch.autograd import forward_ad
 
 from surrogate import Driver, Spelling
+from surrogate_torch import _uses
 
 Array = Any
 Function = Callable[..., Array]
@@ -138,7 +139,11 @@ class TorchDriver(Driver):
 
     def spellings(self, op: str) -> Mapping[str, Function | Spelling]:
         """Functions, methods, methods in place, operators and modules."""
-        return _SPELLINGS.get(op) or _plain(op)
+        return _SPELLINGS.get(op) or _uses.SPELLINGS.get(op) or _plain(op)
+
+    def consumers(self) -> Mapping[str, Mapping[str, Function]]:
+        """Functions, methods, methods in place and operators."""
+        return _uses.CONSUMERS
 
     def grad(self, f: Function, inputs: Sequence[Array], g: Array) -> tuple[Array, tuple[Array, ...]]:
         """Eagerly with ``torch.autograd.grad``; under a transform or compiler with ``torch.func.vjp``."""

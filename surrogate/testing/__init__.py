@@ -24,5 +24,6 @@ from surrogate.testing._report import (
 )
 from surrogate.testing._target import Target as Target
 from surrogate.testing._undone import undone as undone
+from surrogate.testing._uses import USES as USES, Use as Use
 
 __all__ = sorted(name for name in globals() if name[0].isalpha())  # pytest adds names like @pytest_ar

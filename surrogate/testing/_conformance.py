@@ -34,6 +34,7 @@ PROMISES = (
     "integers",
     "parameters",
     "spellings",
+    "origins",
     "residuals",
     "composites",
     "scope",

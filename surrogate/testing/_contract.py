@@ -55,7 +55,13 @@ def unsupported(target: Target, op: str) -> None:
 
 
 #: What a claim needs beside grad.
-_METHODS = {"forward": "jvp", "vmap": "vmap", "compile": "compile", "residuals": "residuals"}
+_METHODS = {
+    "forward": "jvp",
+    "vmap": "vmap",
+    "compile": "compile",
+    "residuals": "residuals",
+    "discrete": "consumers",
+}
 
 
 def declared(target: Target) -> None:
@@ -67,7 +73,7 @@ def declared(target: Target) -> None:
         demand(op in surrogate.ops(), f"{op!r} is no known op.")
     both = sorted(set(backend.unsupported) & set(backend.ops))
     demand(not both, f"{both} are in ops and in unsupported.")
-    known = {"forward", "vmap", "compile", "second", "residuals"}
+    known = {*_METHODS, "second", "learned"}
     odd = sorted(set(backend.transforms) - known)
     demand(not odd, f"transforms has {odd}, which the kit does not know; it knows {sorted(known)}.")
     for claim, method in _METHODS.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from surrogate._listing import ops
+from surrogate._listing import op as op_of, ops
 from surrogate._plugins import load_backend
 from surrogate.testing._agreement import Agreement, agreements
 from surrogate.testing._conformance import targets
@@ -148,7 +148,7 @@ def _cell(one: Report, op: str, mode: str, results: list[Result]) -> dict[str, A
         "op": op,
         "backend": one.backend,
         "mode": mode,
-        "status": _status(one, mode, counts),
+        "status": _status(one, op, mode, counts),
         "checks": len(results),
         "counts": dict(counts),
         "failures": [
@@ -167,9 +167,11 @@ def _cell(one: Report, op: str, mode: str, results: list[Result]) -> dict[str, A
     }
 
 
-def _status(one: Report, mode: str, counts: Mapping[Any, int]) -> str:
+def _status(one: Report, op: str, mode: str, counts: Mapping[Any, int]) -> str:
     if not set(counts) - {"not applicable"}:
         needs = {m.name: m.needs for m in (*REVERSE, *FORWARD, *SECOND)}.get(mode, frozenset())
+        if op != ANY and op_of(op).output != "float":
+            needs |= {"discrete"}
         return "nothing" if needs <= set(one.claims) else "not claimed"
     if counts.get("failed") or counts.get("unexpected pass"):
         return "failed"

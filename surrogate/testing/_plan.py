@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from surrogate.testing import (
     _learned,
     _namespace,
     _operands,
+    _origins,
     _parameters,
     _scope,
     _shapes,
@@ -29,6 +30,7 @@ from surrogate.testing import (
 from surrogate.testing._cases import Case, cases
 from surrogate.testing._modes import FORWARD, REVERSE, SECOND, Mode, SecondMode
 from surrogate.testing._target import Target
+from surrogate.testing._uses import done_with
 
 #: What a backend may claim, and what each means.
 CLAIMS = {
@@ -38,6 +40,7 @@ CLAIMS = {
     "second": "second derivatives",
     "residuals": "measuring what is kept for backward",
     "learned": "parameters of a gradient that are learned",
+    "discrete": "booleans and integers that keep their origin",
 }
 
 
@@ -90,6 +93,7 @@ def plan(backend: Backend) -> list[Check]:
         *_parameter_checks(backend),
         *_memory_checks(backend),
         *_spelling_checks(backend),
+        *_origin_checks(backend),
         *_composite_checks(backend),
         *(Check("scope", _dashed(f), f, ()) for f in _scope.SCOPE),
         *_compiled_checks(backend),
@@ -222,6 +226,36 @@ def _spelling_checks(backend: Backend) -> Iterator[Check]:
     ops = tuple(supported(backend))
     for mode in _claimed(backend, (*REVERSE[1:3], FORWARD[0])):
         yield Check("spellings", f"together-{mode.name}", _spellings.together, (ops, mode), mode=mode.name)
+
+
+def _origin_checks(backend: Backend) -> Iterator[Check]:
+    if "discrete" not in backend.transforms:
+        return
+    driver, dtype = backend.driver(), _origins.exact(backend)
+    every = _origins.producers([op for op in ops() if op in backend.ops])
+    main = list({producer.kind: producer for producer in reversed(every)}.values())
+
+    def at(function: Callable[..., None], producer: Any, name: str, mode: Mode, *more: Any) -> Check:
+        arguments = producer, *more
+        return Check("origins", name, function, arguments, op=producer.op, dtype=dtype, mode=mode.name)
+
+    eager = REVERSE[0]
+    for producer in every:
+        for case in cases(producer.op):
+            name = f"{producer.id}:{case.spec}-{eager.name}"
+            yield replace(at(_origins.gradient, producer, name, eager, case), gradient=case.spec)
+        for mode in _claimed(backend, (*REVERSE, *FORWARD)):
+            some = _origins.SOME[producer.kind] if mode is eager else ()
+            uses = done_with(producer.kind) if producer in main else some
+            for use in uses if "compile" not in mode.needs else ():
+                yield at(_origins.use, producer, f"{producer.id}-{use}-{mode.name}", mode, use, mode)
+    for op in dict.fromkeys(producer.op for producer in every):
+        for written in driver.spellings(op):
+            name = f"{op}-{written}"
+            yield Check("origins", name, _origins.spelling, (op, written), op=op, dtype=dtype)
+    for mode in _claimed(backend, (*REVERSE[1:3], FORWARD[1])):
+        name = f"together-{mode.name}"
+        yield Check("origins", name, _origins.together, (tuple(main), mode), dtype=dtype, mode=mode.name)
 
 
 def _operand_checks(backend: Backend) -> Iterator[Check]:

@@ -28,7 +28,7 @@ TWELVE = (
         "The forward value is bit-identical to native",
         "For every input: both zeros, infinities, NaN, subnormals, every float dtype. No arithmetic such as "
         "`x + stop_gradient(f(x) - x)`, which returns 0 for `sign(300)` in bfloat16.",
-        ("value",),
+        ("value", "origins"),
     ),
     Promise(
         2,
@@ -63,7 +63,7 @@ TWELVE = (
         "Modes agree",
         "Reverse mode, forward mode, vmap, compilation and their compositions give the same numbers. A "
         "gradient with `upstream=True` has no forward mode: asking for it raises an error that says so.",
-        ("jvp", "no_forward_mode", "closed_over", "parameters"),
+        ("jvp", "no_forward_mode", "closed_over", "parameters", "origins"),
     ),
     Promise(
         7,

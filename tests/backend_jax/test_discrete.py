@@ -6,11 +6,13 @@ that by x is then the reference's.
 
 import gc
 import warnings
+import weakref
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import surrogate_jax._entered as entered_module
 from jax import lax
 
 import surrogate
@@ -320,6 +322,84 @@ def test_second_derivatives_are_those_of_the_formula():
     np.testing.assert_allclose(second, 1.5 * surrogate.reference.second("heaviside", "sigmoid", 0.3, 0)[0])
 
 
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_a_boolean_as_an_operand_of_an_overridden_op(mode):
+    """``heaviside(b, u)``: ``u`` where b is false, and 1 where it holds; under a rule, by b the rule's."""
+    run = lambda x: (jnp.heaviside(x > 0, jnp.asarray(U)) * W).sum()  # noqa: E731
+    native = run(jnp.asarray(X))
+    with surrogate.override("jax", {"compare": "arctan", "heaviside": "sigmoid"}):
+        np.testing.assert_array_equal(jax.vjp(run, X)[0], native)
+        found = mode(run)(jnp.asarray(X))
+    by_boolean = surrogate.reference.vjp("heaviside", "sigmoid", B, U, g=W)[0]
+    expected = surrogate.reference.vjp("greater", "arctan", X, 0.0, g=by_boolean)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+ROWS = np.arange(3)
+BESIDE = {
+    "rows": (lambda i: (jnp.asarray(U)[ROWS, i] * V[:, 0]).sum(), U * V[:, :1]),
+    "after": (lambda i: (jnp.asarray(U.T)[i, ROWS] * V[:, 0]).sum(), U * V[:, :1]),
+    "between": (
+        lambda i: (jnp.stack([jnp.asarray(U), jnp.asarray(W)], 2)[ROWS, i, 1] * V[:, 0]).sum(),
+        W * V[:, :1],
+    ),
+    "with a slice": (
+        lambda i: (jnp.stack([jnp.asarray(U), jnp.asarray(W)], 2)[ROWS, i] * V[:, :2]).sum(),
+        U * V[:, :1] + W * V[:, 1:2],
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit around", "vmap inside", "jacfwd"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_an_index_beside_others(name, mode):
+    f, g = BESIDE[name]
+    with surrogate.override("jax", {"argmax": "softmax"}):
+        found = MODES[mode](lambda x: f(jnp.argmax(x, -1)))(jnp.asarray(X))
+    expected = surrogate.reference.vjp("argmax", "softmax", X, g=g, axis=-1, one_hot=True)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+ENDED = {
+    "sort": lambda b: jnp.sort(b.astype(int), axis=None) * 1.0,
+    "an index of no argmax": lambda b: jnp.asarray(U)[b.astype(int)],
+    "a comparison of counts": lambda b: (b.sum(0) > 1) * 1.0,
+    "select": lambda b: jnp.select([b], [jnp.asarray(U)], 0.0),
+    "shift": lambda b: (b.astype(int) << 1) * 1.0,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", ENDED)
+def test_what_ends_a_gradient_says_so_once(name, compiled):
+    def f(x):
+        return ENDED[name](x > 0).sum()
+
+    def g(x):  # other code for the compiler
+        return ENDED[name](x > 0).sum()
+
+    with surrogate.override("jax", {"greater": "arctan"}), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        entered_module._warned.clear()
+        for each in (f, g):
+            jax.grad(jax.jit(each) if compiled else each)(jnp.asarray(X))
+    found = [w for w in caught if issubclass(w.category, surrogate.SurrogateWarning)]
+    ended = [w for w in found if "its gradient ends there" in str(w.message)]
+    assert len(ended) == 1
+    assert ended[0].filename == __file__
+
+
+def test_nothing_is_said_where_the_gradient_goes_on():
+    with surrogate.override("jax", RULES), warnings.catch_warnings():
+        warnings.simplefilter("error", surrogate.SurrogateWarning)
+        entered_module._warned.clear()
+        w, u = jnp.asarray(W), jnp.asarray(U)
+        for f, _ in CONSUMERS.values():
+            jax.grad(lambda x, f=f: f(x > 0, w, u) * 1.0)(jnp.asarray(X))
+        for f, _ in INDICES.values():
+            jax.grad(lambda x, f=f: f(jnp.argmax(x, -1)) * 1.0)(jnp.asarray(X))
+
+
 def test_functions_without_an_origin_are_compiled_as_they_were():
     def f(x, y):
         return (jnp.where(y, x, 2 * x) * jnp.argmax(x) + y.astype(x.dtype)).sum()
@@ -348,6 +428,24 @@ def test_nothing_piles_up():
         jax.make_jaxpr(lambda x: [x > k for k in range(9000)][-1])(X)
     gc.collect()
     assert _origins.count() <= before
+
+
+def test_an_origin_keeps_its_inputs_no_longer_than_its_value():
+    kept = []
+
+    def f(x):
+        v = 2 * x
+        ref, spikes = weakref.ref(v), v > 0
+        total = (spikes * W).sum()
+        del v
+        kept.append(ref() is not None)
+        del spikes
+        kept.append(ref() is not None)
+        return total
+
+    with surrogate.override("jax", {"compare": "arctan"}):
+        jax.jvp(f, (jnp.asarray(X),), (jnp.asarray(W),))
+    assert kept == [True, False]
 
 
 def test_a_value_that_outlives_its_trace_is_a_constant():

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from surrogate_torch import _origins
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 import surrogate
@@ -283,6 +285,43 @@ def test_an_index_goes_through_its_one_hot_vector(name):
     torch.testing.assert_close(by_least, wanted[0], rtol=1e-12, atol=1e-12)
 
 
+def rows_of(f):
+    """The gradient by both through a map over rows, as the rows one by one give it."""
+    x = torch.stack([LOGITS, LOGITS.flip(1)]).requires_grad_()
+    t = torch.stack([TABLE, TABLE.flip(0)]).requires_grad_()
+    w = torch.linspace(-1, 2, 16, dtype=torch.float64).reshape(2, 2, 4)
+    return torch.autograd.grad((f(x, t) * w).sum(), (x, t))
+
+
+def test_embedding_of_a_mapped_table():
+    look_up = lambda x, t: F.embedding(x.argmax(-1), t)  # noqa: E731
+    with surrogate.override("torch", {"argmax": "softmax"}):
+        found = rows_of(torch.func.vmap(look_up))
+        expected = rows_of(lambda x, t: torch.stack([look_up(*row) for row in zip(x, t, strict=True)]))
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_one_hot_inside_a_transform_inside_a_compiled_function(fresh_compiler):
+    f = lambda x: (F.one_hot(x.argmax(-1), 4).double()[:, :3] * LOGITS).sum()  # noqa: E731
+    with surrogate.override("torch", {"argmax": "softmax"}):
+        found = torch.compile(torch.func.grad(f), backend="aot_eager", fullgraph=True)(LOGITS)
+        (expected,) = surrogate.reference.vjp(
+            "argmax", "softmax", LOGITS.numpy(), g=LOGITS.numpy(), axis=-1, one_hot=True
+        )
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("put_in", [put, put_in_place])
+def test_masked_assignment_in_forward_mode_through_a_compiled_function(put_in, fresh_compiler):
+    compiled = torch.compile(lambda x: put_in(x, x > 0), backend="aot_eager", fullgraph=True)
+    with surrogate.override("torch", RULES):
+        with forward_ad.dual_level():
+            found = forward_ad.unpack_dual(compiled(forward_ad.make_dual(X, W))).tangent
+        expected = torch.func.jvp(lambda x: filled(step(x), x), (X,), (W,))[1]
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("cast", [lambda x: x.long(), lambda x: x.int(), lambda x: x.to(torch.int16)])
 def test_a_cast_to_an_integer(cast):
     with surrogate.override("torch", {"astype": "identity"}):
@@ -379,19 +418,36 @@ def test_what_takes_no_gradient_is_native():
             assert type(X.clone().requires_grad_() > 0) is torch.Tensor
 
 
+def origins_alive():
+    return sum(type(x) is _origins.Origin for x in gc.get_objects())
+
+
 def test_nothing_piles_up():
+    """10,000 comparisons, each cast and differentiated or not, leave nothing behind."""
+    x = X.clone().requires_grad_()
+    gc.collect()
+    before = origins_alive()
     with surrogate.override("torch", {"compare": "arctan"}):
-        x = X.clone().requires_grad_()
-        refs = []
-        for _ in range(100):
-            v = 2 * x
-            b = v > 0
-            refs.append(weakref.ref(v))
-            refs.append(weakref.ref(b))
-            (b * W).sum()
-        del v, b
+        for step in range(10_000):
+            spikes = (x > 0).double()
+            if step % 10 == 0:
+                (spikes * W).sum().backward()
+        del spikes
         gc.collect()
-        assert not any(ref() is not None for ref in refs)
+        assert origins_alive() == before
+
+
+@pytest.mark.parametrize("spec", ["identity", "boxcar", "arctan"])
+def test_an_origin_keeps_its_inputs_no_longer_than_its_value(spec):
+    with surrogate.override("torch", {"compare": spec}):
+        v = 2 * X.clone().requires_grad_()
+        ref, spikes = weakref.ref(v), v > 0
+        (spikes * W).sum()
+        del v
+        gc.collect()
+        assert (ref() is not None) == (spec == "arctan")  # a formula of x has x as long as there is a value
+        del spikes
+        assert ref() is None  # at once, without a collection
 
 
 def test_what_is_kept_is_what_the_rule_keeps():

@@ -102,5 +102,5 @@ def test_html_survives_text_that_looks_like_markup(data):
 def test_text_has_a_row_per_op_and_names_the_modes(data):
     text = as_text(data)
     assert re.search(r"^  sign +ok", text, re.MULTILINE)
-    assert "not claimed, not checked: vmap, compile, second, residuals" in text
+    assert "not claimed, not checked: vmap, compile, second, residuals, learned, discrete" in text
     assert "apart and toy disagree on sign in mode eager" in text

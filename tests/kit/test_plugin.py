@@ -40,7 +40,9 @@ def test_honest_backend_passes_and_the_matrix_is_printed(pytester):
     done = run(pytester)
     assert done.ret == 0
     done.stdout.fnmatch_lines(["*surrogate conformance*", "small (numpy *): * passed", "*sign * ok *"])
-    done.stdout.fnmatch_lines(["  not claimed, not checked: vmap, compile, second, residuals, learned"])
+    done.stdout.fnmatch_lines(
+        ["  not claimed, not checked: vmap, compile, second, residuals, learned, discrete"]
+    )
 
 
 def test_failure_names_the_check_and_its_numbers(pytester):

@@ -47,7 +47,7 @@ def test_every_gradient_is_checked():
 
 def test_what_is_not_claimed_is_reported_and_not_checked():
     report = check_backend(Modest(), ops=["sign"], promises=["vjp", "second", "residuals", "compiled"])
-    assert report.not_claimed == ["vmap", "compile", "second", "residuals", "learned"]
+    assert report.not_claimed == ["vmap", "compile", "second", "residuals", "learned", "discrete"]
     assert {(one.promise, one.mode) for one in report.results} == {("vjp", "eager")}
 
 
