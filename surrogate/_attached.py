@@ -26,12 +26,19 @@ class Attached:
     def __init__(self, module: Any, method: str, backend: str, rules: Mapping[str, Any]) -> None:
         self.module, self.method, self.backend, self.rules, self.on = module, method, backend, rules, True
         self.before: Any = None
-        self._run = _under(backend, rules)
+        self._run, self._identity = _under(backend, rules)
 
-    def put_on(self) -> None:
-        """Put it over what is there."""
-        self.before = vars(self.module).get(self.method)
-        vars(self.module)[self.method] = self
+    def put_on(self) -> Attached:
+        """Put it over what is there; or what was the same there before, which a compiler may know."""
+        members = vars(self.module)
+        self.before = members.get(self.method)
+        one: Attached = members.get(_UNDONE, {}).pop(self._key, self)
+        one.on, members[self.method] = True, one
+        return one
+
+    @property
+    def _key(self) -> tuple[str, str, str, int]:
+        return self.method, self.backend, self._identity, id(self.before)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._inside(self.native, *args, **kwargs)
@@ -47,15 +54,17 @@ class Attached:
     def take_off(self) -> None:
         """Undo it, also where somebody has put a forward of theirs over it meanwhile."""
         self.on = False
-        if vars(self.module).get(self.method) is not self:
+        members = vars(self.module)
+        if members.get(self.method) is not self:
             return
         left = self.before
         while isinstance(left, Attached) and not left.on:
             left = left.before
         if left is None:
-            del vars(self.module)[self.method]
+            del members[self.method]
         else:
-            vars(self.module)[self.method] = left
+            members[self.method] = left
+        members.setdefault(_UNDONE, _Undone()).keep(self._key, self)
 
     def _inside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run ``function`` under these rules, which lie inside those that were attached before."""
@@ -71,7 +80,27 @@ class Attached:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._run = _under(self.backend, self.rules)
+        self._run, self._identity = _under(self.backend, self.rules)
+
+
+#: Where a module keeps what was undone.
+_UNDONE = "_surrogate_undone"
+
+
+class _Undone(dict[Any, Attached]):
+    """What was undone on a module, to be put on again: compiled code knows it by which object it is.
+
+    It goes with the module, and is nothing that copies and pickles take along.
+    """
+
+    def keep(self, key: Any, one: Attached) -> None:
+        self.pop(key, None)
+        self[key] = one
+        while len(self) > 16:  # more than a compiler keeps
+            del self[next(iter(self))]
+
+    def __reduce__(self) -> Any:
+        return _Undone, ()
 
 
 class Attachment:
@@ -116,13 +145,13 @@ def attached(
     """
     chosen = rules_by_name(rules, modules)
     made = [Attached(modules[name], method, backend, one) for name, one in chosen.items()]
-    for one in made:
-        one.put_on()
-    return dict(chosen), made
+    return dict(chosen), [one.put_on() for one in made]
 
 
-def _under(backend: str, rules: Mapping[str, Any]) -> Callable[..., Any]:
-    return override(backend, dict(rules))(_call)
+def _under(backend: str, rules: Mapping[str, Any]) -> tuple[Callable[..., Any], str]:
+    """What runs a function under rules, and text that is the same for the same rules."""
+    made = override(backend, dict(rules))
+    return made(_call), made.inside.identity
 
 
 def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

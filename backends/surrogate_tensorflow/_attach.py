@@ -33,6 +33,8 @@ class Attachments:
         self._scope, self._hold = scope, hold
         #: Rules that are on layers which are still there; a layer may go with its rules on.
         self._numbers: WeakKeyDictionary[surrogate.Attached, int] = WeakKeyDictionary()
+        #: All that have been on a layer: put on again they have the same, and nothing is traced anew.
+        self._known: WeakKeyDictionary[surrogate.Attached, int] = WeakKeyDictionary()
         self._fresh = itertools.count()
         self._token: object = None
         self._swaps: list[Swap] = []
@@ -43,8 +45,10 @@ class Attachments:
             self._switch(True)
             self._token = self._hold()  # tf.function asks for its key
         for one in attached:
-            self._numbers[one] = next(self._fresh)
-            weakref.finalize(one, self._settle).atexit = False
+            if one not in self._known:
+                self._known[one] = next(self._fresh)
+                weakref.finalize(one, self._settle).atexit = False
+            self._numbers[one] = self._known[one]
         self._scope.attached = self._key()
 
     def remove(self, attached: list[surrogate.Attached]) -> None:

@@ -143,6 +143,24 @@ def test_fit_follows_what_is_attached_between():
     assert steps == [False, True, False]
 
 
+def test_what_was_traced_under_the_same_rules_is_found_again():
+    model, traces = functional(), []
+
+    @tf.function
+    def function(x):
+        traces.append(x)
+        return model(x)
+
+    specs = (None, "identity", "hardtanh", "identity", None, "hardtanh", "identity")
+    wanted = {None: [[0.0, 0.0]], "identity": [[1.0, 1.0]], "hardtanh": [[1.0, 0.0]]}
+    for spec in specs:
+        handle = surrogate_tensorflow.attach(model, {"a": {"sign": spec}}) if spec else None
+        assert slopes(function) == wanted[spec]
+        if handle is not None:
+            handle.undo()
+    assert len(traces) == 3
+
+
 def test_later_ones_win_and_any_order_of_undoing_is_right():
     model = sequential()
     first, second = (

@@ -1,6 +1,7 @@
 """Rules per module: inside its forward only, eager and compiled, copied and pickled with it."""
 
 import copy
+import itertools
 import pickle
 
 import pytest
@@ -101,26 +102,77 @@ def test_what_is_wrong_is_refused_and_nothing_is_attached(rules, error, message)
     assert slopes(net) == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["whole", "parts"])
-def test_one_compiled_model_under_any_rules_in_any_order(whole):
+def graphs():
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+def attach_to(net, pair):
+    """Rules for two of its modules, for one or for none."""
+    rules = {name: {"sign": spec} for name, spec in zip("ab", pair, strict=True) if spec}
+    return surrogate_torch.attach(net, rules) if rules else None
+
+
+PAIRS = {
+    (None, None): [0.0, 0.0],
+    ("identity", None): [1.0, 1.0],
+    ("hardtanh", "identity"): [11.0, 10.0],
+    ("identity", "hardtanh"): [11.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(PAIRS)), ids=lambda order: "")
+def test_one_compiled_model_under_any_rules_in_any_order(order):
+    torch.compiler.reset()
+    torch._dynamo.utils.counters.clear()
+    net = Net()
+    run = torch.compile(net, fullgraph=True, backend="aot_eager")
+    for round_ in range(2):
+        for number, pair in enumerate(order, start=1):
+            handle = attach_to(net, pair)
+            assert slopes(run) == PAIRS[pair], pair
+            if handle is not None:
+                handle.undo()
+            assert graphs() == (len(order) if round_ else number)  # what was compiled before is found again
+
+
+def test_parts_that_are_compiled_alone_share_their_code():
     torch.compiler.reset()
     net = Net()
-    run = torch.compile(net, fullgraph=True, backend="aot_eager") if whole else net
-    if not whole:  # three modules of one class: they share their code, and what was compiled of it
-        for module in (net.a, net.b, net.enc[1]):
-            module.compile(fullgraph=True, backend="aot_eager")
-    wanted = {
-        (None, None): [0.0, 0.0],
-        ("identity", None): [1.0, 1.0],
-        ("hardtanh", "identity"): [11.0, 10.0],
-        ("identity", "hardtanh"): [11.0, 1.0],
-    }
-    for pair in [*wanted, *reversed(wanted)]:
-        rules = {name: {"sign": spec} for name, spec in zip("ab", pair, strict=True) if spec}
-        handle = surrogate_torch.attach(net, rules) if rules else None
-        assert slopes(run) == wanted[pair], pair
+    for module in (net.a, net.b, net.enc[1]):
+        module.compile(fullgraph=True, backend="aot_eager")
+    for pair in [*PAIRS, *reversed(PAIRS)]:
+        handle = attach_to(net, pair)
+        assert slopes(net) == PAIRS[pair], pair
         if handle is not None:
             handle.undo()
+
+
+def test_what_was_undone_is_no_part_of_a_copy():
+    net = Net()
+    for _ in range(2):
+        surrogate_torch.attach(net, {"a": {"sign": "identity"}}).undo()
+    assert net.state_dict() == {}
+    for copied in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert slopes(copied) == [0.0, 0.0]
+        handle = surrogate_torch.attach(copied, {"a": {"sign": "identity"}})
+        assert slopes(copied) == [1.0, 1.0]
+        assert slopes(net) == [0.0, 0.0]
+        handle.undo()
+
+
+def test_the_rules_of_a_function_that_changed_are_others():
+    factor = 2.0
+
+    def scaled(xp, x):
+        return factor
+
+    net = Net()
+    found = []
+    for factor in (2.0, 3.0):  # noqa: B007 -- the formula reads it
+        handle = surrogate_torch.attach(net, {"a": {"sign": scaled}})
+        found.append(slopes(net))
+        handle.undo()
+    assert found == [[2.0, 2.0], [3.0, 3.0]]
 
 
 def test_compiled_a_checkpoint_of_an_attached_module_is_one_graph(net):
