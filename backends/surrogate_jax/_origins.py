@@ -88,7 +88,8 @@ def count() -> int:
 def set_origin(value: Array, origin: Origin) -> Array:
     """Let ``value`` have this origin; returns the value."""
     key = id(value)
-    _alive[key] = weakref.ref(value, lambda _: _alive.pop(key, None)), origin
+    forget = _alive.pop  # bound: when Python ends the module's names are gone before the last values
+    _alive[key] = weakref.ref(value, lambda _: forget(key, None)), origin
     return value
 
 

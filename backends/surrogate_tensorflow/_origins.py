@@ -89,13 +89,13 @@ def leave(tensor: Tensor, origin: Origin) -> None:
             known = node._surrogate_origins = {}
         known[tensor.value_index] = origin
         return
-    key = id(tensor)
+    key, table = id(tensor), _table  # bound: when Python ends the module's names go before the last tensors
 
     def gone(reference: weakref.ref[Any]) -> None:
-        if _table.get(key, (None,))[0] is reference:
-            del _table[key]
+        if table.get(key, (None,))[0] is reference:
+            del table[key]
 
-    _table[key] = weakref.ref(tensor, gone), origin
+    table[key] = weakref.ref(tensor, gone), origin
 
 
 def eager_origin(tensor: Tensor) -> Origin | None:
