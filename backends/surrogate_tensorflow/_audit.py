@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from surrogate.auditing import (
     NothingReturnedError,
     Nudge,
     Trace,
+    Value,
     came_back,
     first_asked,
     nudged,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 Tensor = Any
 Function = Callable[..., Any]
+
+
+#: Ops that write to a variable begin so.
+_WRITES = ("Assign", "ResourceScatter")
 
 
 class Run:
@@ -154,7 +159,26 @@ def begun(recorder: Recorder, sources: Sequence[Source], loss: Tensor | None) ->
     """A trace of what was recorded, without what a backward pass tells."""
     ids = {recorder.vid(source.key): source.name for source in sources}
     end = None if loss is None else recorder.vid(loss)
+    _follow_writes(recorder, ids)
     return Trace("tensorflow", recorder.calls, recorder.values, ids, end)
+
+
+def _follow_writes(recorder: Recorder, sources: Mapping[int, str]) -> None:
+    """A variable that is assigned to is another value from then on; its tape forgets what that was made of.
+
+    Variables that the program is differentiated by keep their id: an optimiser writes to them at the end.
+    """
+    now: dict[int, int] = {}
+    for call in recorder.calls:
+        call.ins = [i if i is None else now.get(i, i) for i in call.ins]
+        handle = call.ins[0] if call.raw.startswith(_WRITES) and len(call.ins) > 1 else None
+        if handle is not None and not call.outs and handle not in sources:
+            first = next((old for old, new in now.items() if new == handle), handle)
+            new = now[first] = len(recorder.values)
+            recorder.values[new] = Value("variable", True, recorder.values[handle].shape)
+            recorder.held[new] = recorder.held[handle]
+            call.outs, call.live_out = [new], [False]
+            call.why = "a variable keeps the value and not what it was made of"
 
 
 def scalar(out: Any) -> Tensor:
