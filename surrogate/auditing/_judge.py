@@ -12,7 +12,7 @@ from surrogate.auditing._graph import Graph
 from surrogate.auditing._layers import layers
 from surrogate.auditing._lost import lost
 from surrogate.auditing._nonfinite import nonfinite
-from surrogate.auditing._overridden import cancelled, with_other_uses
+from surrogate.auditing._overridden import cancelled, doubled, with_other_uses
 from surrogate.auditing._precision import PROBED, in_half, precision
 from surrogate.auditing._remedies import DISCRETE, hint_for
 from surrogate.auditing._report import Report
@@ -69,7 +69,7 @@ def judge(
         ops=len(trace.calls),
         level=options.level,
         rules=dict(rules or {}),
-        notes=(*trace.notes, *_disagreements(graph, rules or {})),
+        notes=(*trace.notes, *doubled(graph), *_disagreements(graph, rules or {})),
         ignored=len(findings) - len(kept),
     )
 

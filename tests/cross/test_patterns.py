@@ -129,8 +129,7 @@ def test_the_defaults_say_in_a_line_where_they_caught(backend):
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("backend", MAKE)
-def test_the_audit_says_it(backend):
+def audited(backend, function):
     f, _ = MAKE[backend]()
     x = AT
     if backend == "torch":
@@ -138,8 +137,35 @@ def test_the_audit_says_it(backend):
         x = torch.tensor(AT, requires_grad=True)
     if backend == "tensorflow":
         x = importlib.import_module("tensorflow").constant(AT)
+    if backend == "autograd":
+        f.stop_gradient = importlib.import_module("autograd.tracer").getval
     with surrogate.override(backend, RULES):
-        report = surrogate.audit(backend, lambda x: minimum_image(f, x), x)
+        return surrogate.audit(backend, lambda x: function(f, x), x)
+
+
+def stopped_as_a_whole(f, x):
+    """The other way to write one: nothing of the rule is left."""
+    return x + f.stop_gradient(f.round(x) - x)
+
+
+def a_copy_of_something_else(f, x):
+    return f.round(x) + (2.0 - f.stop_gradient(x)) * x
+
+
+@pytest.mark.parametrize("backend", MAKE)
+def test_the_audit_says_what_counts_double(backend):
+    report = audited(backend, hand_written)
+    line = hand_written.__code__.co_firstlineno + 1
+    (note,) = [note for note in report.notes if "double" in note]
+    assert note.startswith(f"round: identity counts double at test_patterns.py:{line}, ")
+    assert note in str(report)
+    for sound in (stopped_as_a_whole, a_copy_of_something_else, minimum_image):
+        assert not any("double" in note for note in audited(backend, sound).notes), sound.__name__
+
+
+@pytest.mark.parametrize("backend", MAKE)
+def test_the_audit_says_what_cancels(backend):
+    report = audited(backend, minimum_image)
     (finding,) = [one for one in report.findings if "cancels" in one.detail]
     assert finding.op == "round"
     assert finding.detail.startswith("identity cancels at test_patterns.py:")
