@@ -14,7 +14,7 @@ from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import any_eager, there_are_any
 from surrogate_tensorflow._recording import record, wanted
 from surrogate_tensorflow._spellings import DISCRETE_TYPES, OP_TYPES, op_of
-from surrogate_tensorflow._whose import NOT_FLOATING, NOT_RECORDED, TENSORFLOWS_OWN, is_users
+from surrogate_tensorflow._whose import NOT_RECORDED, TENSORFLOWS_OWN, is_users
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -102,22 +102,16 @@ def _record_eager(
     outputs: Sequence[Tensor],
 ) -> bool:
     here = backend.scope.here()
-    name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
-    gradient = here.state.rule(op) if name is None else None
-    told = op if name is None else op_type
-    if name is None and gradient is None:
+    obeyed = _graph.obeyed(backend, here, op_type, outputs)
+    if obeyed is None:
         return False
-    if name is None and not is_users(backend, op):
-        here.state.missed(told, TENSORFLOWS_OWN)
-        return False
-    if not outputs[0].dtype.is_floating:
-        here.state.missed(told, NOT_FLOATING)
-        return False
+    name, gradient = obeyed
+    op = OP_TYPES.get(op_type, "")
     if gradient is not None and gradient.rule.learned:
         inputs = inputs_of(gradient.rule, inputs)
     needs = wanted(inputs)
     if not any(needs):
-        here.state.missed(told, NOT_RECORDED)
+        here.state.missed(op_type if gradient is None else op, NOT_RECORDED)
         return False
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)

@@ -25,6 +25,7 @@ from surrogate_tensorflow._whose import NAMED_OTHERWISE, NOT_FLOATING, TENSORFLO
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
+    from surrogate_tensorflow._scope import Situation
 
 Node = Any
 Tensor = Any
@@ -158,6 +159,25 @@ def mark(
     _called.note(node.graph, state, op)
 
 
+def obeyed(
+    backend: TensorFlowBackend, here: Situation, op_type: str, outputs: Sequence[Tensor]
+) -> tuple[str | None, surrogate.Gradient | None] | None:
+    """What a call obeys here: a gradient by its name, or a rule for our op; None: it stays native."""
+    name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
+    gradient = here.state.rule(op) if name is None else None
+    if name is None and gradient is None:
+        return None
+    why = ""
+    if name is None and not is_users(backend, op):
+        why = TENSORFLOWS_OWN
+    elif not outputs or not outputs[0].dtype.is_floating:
+        why = NOT_FLOATING
+    if why:
+        here.state.missed(op if name is None else op_type, why)
+        return None
+    return name, gradient
+
+
 def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[str, Any]) -> Tensor | None:
     """Mark a node that was made; gives what is to be used in place of its output, if that is not enough."""
     here = backend.scope.here()
@@ -170,19 +190,13 @@ def _mark_new(backend: TensorFlowBackend, op_type: str, node: Node, given: dict[
         if node.outputs and not node.outputs[0].dtype.is_floating:
             backend.discrete.begin(here, op_type, node.inputs, node.get_attr, node.outputs[0])
         return None
-    name, op = _natives.named(here, op_type), OP_TYPES.get(op_type, "")
-    gradient = here.state.rule(op) if name is None else None
-    told = op if name is None else op_type
-    if name is None and gradient is None:
+    found = obeyed(backend, here, op_type, node.outputs)
+    if found is None:
         return None
-    if name is None and not is_users(backend, op):
-        here.state.missed(told, TENSORFLOWS_OWN)
-        return None
-    if not node.outputs or not node.outputs[0].dtype.is_floating:
-        here.state.missed(told, NOT_FLOATING)
-        return None
+    name, gradient = found
+    op = OP_TYPES.get(op_type, "")
     if mark_of(node):  # by tf.Graph.gradient_override_map, or by who saved it: that is meant for this node
-        here.state.missed(told, NAMED_OTHERWISE)
+        here.state.missed(op_type if gradient is None else op, NAMED_OTHERWISE)
         return None
     if name is not None:
         _types.classic_names.add(name)
