@@ -11,9 +11,11 @@ from surrogate_tensorflow import _cuts, _hooks, _origins
 from surrogate_tensorflow._again import Call
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._carrier import carry
-from surrogate_tensorflow._consumers import EXPRESSIONS, MOVES, MOVES_ONE, goes_on, moved_classes
+from surrogate_tensorflow._classes import moved_classes
+from surrogate_tensorflow._consumers import EXPRESSIONS, goes_on
 from surrogate_tensorflow._graft import graft
 from surrogate_tensorflow._learned import inputs_of
+from surrogate_tensorflow._moves import MOVES, MOVES_ONE
 from surrogate_tensorflow._operands import Operands, operands_of
 from surrogate_tensorflow._origins import Origin
 from surrogate_tensorflow._recording import record, unrecorded, wanted

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from surrogate_tensorflow import _origins
-from surrogate_tensorflow._consumers import looked_up
+from surrogate_tensorflow._classes import looked_up
 from surrogate_tensorflow._graft import graft
 from surrogate_tensorflow._operands import Operands
 from surrogate_tensorflow._recording import unrecorded
