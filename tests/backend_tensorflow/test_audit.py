@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_audit
 from tensorflow_audit import FAULTY, SOUND
-from tensorflow_audit_later import CLEAN, PLANTED
+from tensorflow_audit_later import CLEAN, PLANTED, R
 
 import surrogate
 
@@ -52,6 +52,7 @@ def test_sound_idiom_is_not_accused(program):
 
 @pytest.mark.parametrize("program", PLANTED + CLEAN, ids=lambda p: p.__name__)
 def test_program_that_was_not_tuned_on(program):
+    R.seed(3)  # the same numbers whichever tests ran before
     loss, args = program()
     report = surrogate.audit("tensorflow", loss, *args)
     wanted, got = marks(program), named(report)
