@@ -103,7 +103,9 @@ class Parameter:
         refuse_variable(value, f"{owner}: {self.name}")
         array = as_array(value, f"{owner}: {self.name}")
         self._check_elements(array, owner)
-        return FixedArray(array + 0.0) if array.ndim else self.check(float(array), owner)
+        if array.shape in ((), (1,)):  # a number, which costs nothing
+            return self.check(float(array.item()), owner)
+        return FixedArray(array + 0.0)
 
     def _check_elements(self, array: Any, owner: str) -> None:
         if self.whole and (array % 1).any():
