@@ -23,7 +23,9 @@ The gradients of native ops that come with the backends; [how to use them, and
 to write others](how-to/native.md).
 A name gives the same numbers in every framework. Each cell is the key of the rule; all were checked by
 {py:func}`surrogate.testing.check_rule` in float64 against formulas written by hand, to 1e-12, eagerly and
-compiled (`tests/cross/test_natives.py`). A dash: the framework has no such op.
+compiled, and in forward mode (`tests/cross/test_natives.py`). `guided` and `deconvnet`, which are not linear
+in the upstream gradient, and formulas of whole functions have no forward mode. A dash: the framework has no
+such op.
 
 This page is written from the backends by `docs/generate_natives.py`; a test compares them.
 """
@@ -72,6 +74,11 @@ TOLD = {
         "sampling by the nearest element",
         "the positions get the derivative of linear interpolation, the array keeps its own",
         "Jaderberg, Simonyan, Zisserman, Kavukcuoglu 2015, arXiv 1506.02025",
+    ),
+    "interpolated": Told(
+        "look-ups by a float that was made an integer",
+        "an index gets the sum of g (t[i + 1] - t[i]) over what it looked up, 0 at the end of its axis",
+        "linear interpolation's derivative",
     ),
 }
 

@@ -57,9 +57,11 @@ class NativeCall:
         inputs: its arguments that are arrays, the framework's own, by position and name.
         outputs: its results, by position and name.
         attributes: everything else that it was given, by name.
+        wanted: for each input whether a cotangent of it goes anywhere. One of an integer or a boolean, a
+            float, goes to where a rule for a cast, a comparison or an argmax says that the input came from.
     """
 
-    __slots__ = ("_native", "_native_jvp", "attributes", "inputs", "outputs")
+    __slots__ = ("_native", "_native_jvp", "_transposed", "attributes", "inputs", "outputs", "wanted")
 
     def __init__(
         self,
@@ -68,12 +70,16 @@ class NativeCall:
         attributes: Mapping[str, Any],
         native: Callable[..., Any],
         native_jvp: Callable[..., Any] | None = None,
+        transposed: Callable[..., Any] | None = None,
+        wanted: Sequence[bool] | None = None,
     ) -> None:
+        self.wanted = (True,) * len(inputs) if wanted is None else tuple(wanted)
         self.inputs = inputs
         self.outputs = outputs
         self.attributes = attributes
         self._native = native
         self._native_jvp = native_jvp
+        self._transposed = transposed
 
     def native(self, g: Any) -> Any:
         """The framework's own cotangents for the upstream gradient ``g``: what the formula is to replace.
@@ -90,6 +96,17 @@ class NativeCall:
             )
         return self._native_jvp(tangents)
 
+    def transposed(self, pull: Callable[[Any], Sequence[Any]], tangents: Sequence[Any]) -> Any:
+        """The tangent of the output, from cotangents ``pull(g)`` that are linear in ``g``."""
+        if self._transposed is None:
+            raise ForwardModeError("forward mode cannot be made of the formula here; register it with jvp=.")
+        return self._transposed(pull, tangents)
+
+
+#: For ``jvp=``: the formula is linear in the upstream gradient, and forward mode is its transpose.
+TRANSPOSED = "transposed"
+Forward = Callable[..., Any] | str | None
+
 
 @dataclass(frozen=True, eq=False)
 class NativeFormula:
@@ -100,7 +117,8 @@ class NativeFormula:
         key: the native name or function path it is for.
         name: the formula's name.
         function: gives one cotangent per input, or None for one that gets none.
-        jvp: ``jvp(call, tangents, **parameters)`` gives the output's tangent; None: no forward mode.
+        jvp: ``jvp(call, tangents, **parameters)`` gives the output's tangent; :data:`TRANSPOSED`: the formula
+            is linear in the upstream gradient, and the tangent is made of it; None: no forward mode.
         registered: whether it can be found by its name.
     """
 
@@ -108,7 +126,7 @@ class NativeFormula:
     key: str
     name: str
     function: Callable[..., Any]
-    jvp: Callable[..., Any] | None
+    jvp: Forward
     registered: bool
     parameters: dict[str, Parameter] = field(default_factory=dict)
 
@@ -120,9 +138,10 @@ class NativeFormula:
     @cached_property
     def version(self) -> str:
         """A digest of the code, unique to the process where its behaviour cannot be read off it."""
-        parts = [one for one in (self.function, self.jvp) if one is not None]
+        parts = [one for one in (self.function, self.jvp) if callable(one)]
         texts = [fingerprint(one) if self.registered else None for one in parts]
-        return digest(repr([text or process_unique(one) for text, one in zip(texts, parts, strict=True)]))
+        known = [text or process_unique(one) for text, one in zip(texts, parts, strict=True)]
+        return digest(repr([*known, self.jvp] if self.jvp == TRANSPOSED else known))
 
     def bind(self, given: Mapping[str, object]) -> tuple[tuple[str, float], ...]:
         """The parameters with their values.
@@ -153,12 +172,14 @@ class NativeFormula:
         Raises:
             ForwardModeError: the formula was registered without ``jvp``.
         """
-        if self.jvp is None:
-            raise ForwardModeError(
-                f"{self.label} has no forward mode: register it with jvp=, a function "
-                "def name(call, tangents), or use reverse mode (grad, vjp)."
-            )
-        return self.jvp(call, tangents, **params)
+        if callable(self.jvp):
+            return self.jvp(call, tangents, **params)
+        if self.jvp == TRANSPOSED:
+            return call.transposed(lambda g: self.cotangents(call, g, params), tangents)
+        raise ForwardModeError(
+            f"{self.label} has no forward mode: register it with jvp=, a function def name(call, tangents) "
+            "or 'transposed' for a formula that is linear in g, or use reverse mode (grad, vjp)."
+        )
 
     def check(
         self, cotangent: Any, what: str, shape: Any, wanted_shape: Any, dtype: Any, wanted: Any
@@ -180,18 +201,20 @@ class NativeFormula:
 
 
 def read_native(
-    backend: str | None, key: str, function: Any, *, name: str | None, jvp: Any, registered: bool = False
+    backend: str | None, key: str, function: Any, *, name: str | None, jvp: Forward, registered: bool = False
 ) -> NativeFormula:
     """Check the form of a formula ``def name(call, g, *, parameters)``.
 
     Raises:
-        FormulaError: it does not take ``call`` and ``g``.
+        FormulaError: it does not take ``call`` and ``g``, or ``jvp`` not ``call`` and ``tangents``.
     """
     name = name or str(getattr(function, "__name__", "formula"))
     label = f"{key}:{name}"
     for one, form in ((function, f"def {name}(call, g, *, parameters)"), (jvp, "def jvp(call, tangents)")):
-        if one is None:
+        if one is None or (one is jvp and jvp == TRANSPOSED):
             continue
+        if not callable(one):
+            raise FormulaError(f"{label}: {one!r} is no function; write {form}.")
         try:
             kinds = [parameter.kind for parameter in inspect.signature(one).parameters.values()]
         except (TypeError, ValueError) as error:
@@ -243,7 +266,8 @@ def find_formula(backend: str | None, key: str, name: str) -> NativeFormula | No
     """The registered formula of this name, or one that every native op has."""
     found = next((known[name] for known in _known(backend, key) if name in known), None)
     if found is None and (function := generic(backend).get(name)):
-        return read_native(backend, key, function, name=name, jvp=None, registered=True)
+        jvp = TRANSPOSED if name in GENERIC else None
+        return read_native(backend, key, function, name=name, jvp=jvp, registered=True)
     return found
 
 

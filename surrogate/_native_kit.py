@@ -12,6 +12,8 @@ from surrogate._aliases import is_through
 from surrogate._digest import digest
 from surrogate._errors import SpecError, UnknownGradientError, UnsupportedOpError
 from surrogate._native import (
+    TRANSPOSED,
+    Forward,
     NativeFormula,
     add,
     add_generic,
@@ -58,14 +60,16 @@ class NativeKit(abc.ABC):
 
         Args:
             backend: its name.
-            pack: native name, or a function of the framework's -> formula by name.
-            every: the formulas that every native op has, by name.
+            pack: native name, or a function of the framework's -> formula by name, linear in the upstream
+                gradient.
+            every: the formulas that every native op has, by name. They have no forward mode.
         """
         add_generic(backend, every)
         for key, named in pack.items():
             owner, path = (backend, key) if isinstance(key, str) else (None, target(key).path)
             for name, function in named.items():
-                add_shipped(read_native(owner, path, function, name=name, jvp=None, registered=True))
+                jvp = TRANSPOSED if owner else None  # of a whole function nothing is transposed
+                add_shipped(read_native(owner, path, function, name=name, jvp=jvp, registered=True))
 
     @staticmethod
     def suggest(name: str, known: Iterable[str]) -> str:
@@ -202,7 +206,7 @@ def register_native(
     native_name: str,
     *,
     name: str | None = None,
-    jvp: Callable[..., Any] | None = None,
+    jvp: Forward = None,
     replace: bool = False,
 ) -> Callable[[F], F]:
     """Register the gradient of one of a framework's own ops, by the framework's name for it.
@@ -211,15 +215,18 @@ def register_native(
     order, or None for an input that gets none; inputs it leaves out at the end get none. ``call.inputs``
     and ``call.outputs`` are the framework's own arrays, by position and by name, ``call.attributes`` is
     everything else by name, and ``call.native(g)`` gives the framework's own cotangents. Where the op has
-    several differentiable outputs ``g`` is a tuple. Each cotangent must have its input's shape and dtype.
+    several differentiable outputs ``g`` is a tuple. Each cotangent must have its input's shape and dtype. An
+    integer or boolean input may get one too, a float: it goes on to where the input came from if a rule for
+    ``astype``, ``argmax`` or a comparison tells (``call.wanted`` says whether), and nowhere else.
 
     Args:
         backend: the backend's name.
         native_name: ``"aten::max_pool2d_with_indices"``, a TensorFlow op type (``"MaxPool"``), a JAX
             primitive (``"reduce_window_max"``); or the import path of any function.
         name: the formula's name; by default the function's.
-        jvp: ``jvp(call, tangents, *, parameters)`` gives the output's tangent. Without it asking for
-            forward mode raises :class:`ForwardModeError`.
+        jvp: ``jvp(call, tangents, *, parameters)`` gives the output's tangent. ``"transposed"``: the formula
+            is linear in ``g`` for given inputs, and forward mode is made of it. Without it asking for forward
+            mode raises :class:`ForwardModeError`.
         replace: take a name over from another formula.
 
     Returns:

@@ -25,6 +25,7 @@ from surrogate_jax._formula import graft_p
 from surrogate_jax._hooks import PRIVATE, PUBLIC, is_passing
 from surrogate_jax._origins import Origin, any_alive, origin_of, set_origin
 from surrogate_jax._scope import is_suspended, suspended
+from surrogate_jax._whose import INDEXING, origin
 
 Array = Any
 
@@ -80,6 +81,12 @@ def concerned(args: Sequence[Any]) -> bool:
     return any_alive() and not is_suspended() and any(origin_of(x) is not None for x in args)
 
 
+def _corrects_an_index(frame: FrameType) -> bool:
+    """Whether JAX compares an index with 0 before it looks up: the look-up says what becomes of it."""
+    found = origin(frame)
+    return found.outermost is not None and found.outermost[1] in INDEXING and found.function != "gather"
+
+
 def consumed(name: str, bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Bind a primitive of which an operand has an origin."""
     native = bind(*args, **params)
@@ -92,7 +99,7 @@ def consumed(name: str, bind: Callable[..., Any], args: Sequence[Any], params: M
     values = native if several else [native]
     origins = result(name, step)
     if all(origin is None for origin in origins):
-        if not _jit.depth:
+        if not _jit.depth and not _corrects_an_index(sys._getframe(2)):
             _warn(f"{name.removesuffix('_p')}, which carries none on here", sys._getframe(2))
         return native
     found = [_carried(value, origin) for value, origin in zip(values, origins, strict=True)]
@@ -124,7 +131,7 @@ def entered(bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, 
         carries = _jit.grafted or any(origin_of(x) is not None for x in inside)
     finally:
         _jit.depth, _jit.grafted = _jit.depth - 1, before or _jit.grafted
-    if not carries and not _jit.depth:
+    if not carries and not _jit.depth and not _corrects_an_index(sys._getframe(2)):
         _warn(f"{params['name']}, which carries none on here", sys._getframe(2))
     return [_like(value, other) for value, other in zip(values, inside, strict=True)]
 

@@ -71,6 +71,8 @@ HOOKS = (
 #: Functions of JAX whose frame binds jit_p for a call made in Python: 0.7 to 0.9, and from 0.10. What was
 #: given to ``jit`` is their local variable ``fun``, what that is called with ``args`` and ``kwargs``.
 JIT_FRAMES = ("_python_pjit_helper", "_run_python_pjit")
+#: Below it lies what a function that was given to ``jit`` binds while it is traced.
+TRACING_FRAME = "_infer_params"
 
 
 #: Looked for when ``jax.experimental.sparse`` is imported; without them sparse arrays are refused.

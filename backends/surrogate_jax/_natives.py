@@ -15,12 +15,25 @@ import jax.numpy as jnp
 
 import surrogate
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
+from surrogate_jax._consumers import Step, origins_of, result
+from surrogate_jax._entered import concerned, consumed
 from surrogate_jax._formula import Call, formula_p
-from surrogate_jax._hooks import JIT_FRAMES, PRIVATE, caller, find, jit_call, passing, replace
+from surrogate_jax._hooks import (
+    JIT_FRAMES,
+    PRIVATE,
+    TRACING_FRAME,
+    caller,
+    find,
+    is_passing,
+    jit_call,
+    passing,
+    replace,
+)
 from surrogate_jax._pack import EVERY, FUNCTIONS, PACK
-from surrogate_jax._scope import agree, called, captured, in_keys, is_suspended
-from surrogate_jax._whose import in_pallas_kernel, origin
+from surrogate_jax._scope import agree, called, captured, in_keys, is_suspended, suspended
+from surrogate_jax._whose import INDEXING, in_pallas_kernel, origin
 
+Array = Any
 Bind = Callable[..., Any]
 
 #: Public functions by last name -> the primitives that they are another name of. A primitive that is bound
@@ -34,6 +47,8 @@ ENDS: dict[str, tuple[str, ...]] = {
     "cos": ("cos",),
     "cumsum": ("cumsum",),
     "dot": ("dot_general",),
+    "dynamic_index_in_dim": ("dynamic_slice",),
+    "dynamic_slice_in_dim": ("dynamic_slice",),
     "exp": ("exp",),
     "log": ("log",),
     "matmul": ("dot_general",),
@@ -43,11 +58,14 @@ ENDS: dict[str, tuple[str, ...]] = {
     "minimum": ("min",),
     "prod": ("reduce_prod",),
     "reduce_window": ("reduce_window_max", "reduce_window_min", "reduce_window_sum"),
+    **dict.fromkeys(INDEXING, ("gather", "dynamic_slice")),
     "rsqrt": ("rsqrt",),
     "sin": ("sin",),
     "sort": ("sort",),
     "sqrt": ("sqrt",),
     "sum": ("reduce_sum",),
+    "take": ("gather",),
+    "take_along_axis": ("gather",),
     "tan": ("tan",),
     "tanh": ("tanh",),
     "top_k": ("top_k",),
@@ -168,7 +186,7 @@ def _in_force(
         return None, frozenset()
     state = backend.state()
     found = frozenset(name for name in (*state.rules, *(in_keys() or ())) if name in names)
-    if not found or not any(isinstance(x, jax.core.Tracer) for x in args):
+    if not found or not (any(isinstance(x, jax.core.Tracer) for x in args) or concerned(args)):
         return state, frozenset()
     return state, found
 
@@ -190,8 +208,8 @@ _LAX = "/_src/lax/"
 
 def _under_jax_jit(frame: FrameType | None) -> bool:
     """Whether a function of JAX's own that is compiled by itself lies between here and the user's code."""
-    while frame is not None and frame.f_code.co_filename.startswith(PRIVATE):
-        if frame.f_code.co_name in JIT_FRAMES:
+    while frame is not None and (frame.f_code.co_filename.startswith(PRIVATE) or is_passing(frame)):
+        if frame.f_code.co_name in (*JIT_FRAMES, TRACING_FRAME):
             return True
         frame = frame.f_back
     return False
@@ -201,7 +219,9 @@ def _hook(backend: surrogate.Backend, name: str, bind: Bind) -> Bind:
     def hooked(*args: Any, **params: Any) -> Any:
         state, here = _in_force(backend, (name,), args)
         frame = caller(sys._getframe(1))
-        if not here or in_pallas_kernel(frame) or not _is_users(name, frame):
+        if not here or in_pallas_kernel(frame):
+            return bind(*args, **params)
+        if not _is_users(name, frame) and not _ends_here(name, bind, args, params):
             return bind(*args, **params)
         several = _primitives()[name].multiple_results
         return _captured(state, name, bind, args, params, frame, several=several)
@@ -223,12 +243,32 @@ def _captured(
     gradient: Any = state.rule(name, frame)
     if gradient is None:
         return bind(*args, **params)
+    if not any(jnp.issubdtype(jnp.result_type(x), jnp.inexact) for x in args):
+        return bind(*args, **params)
     place = captured(state, name, frame)
-    value = _Value(bind, tuple(params.items()), several)
-    asked = _Asked(gradient, value, params)
-    call = Call(value, len(args), asked, asked.push, place=place)
-    found = formula_p.bind(*map(jnp.asarray, args), call=call)
-    return found if value.several else found[0]
+    value = _Value(bind, tuple(params.items()), several, len(args))
+
+    def formula(*args: Any, twins: Sequence[Array | None] = (), **_: Any) -> Any:
+        at = tuple(i for i, twin in enumerate(twins) if twin is not None)
+        asked = _Asked(gradient, value, params, at)
+        call = Call(value, len(args) + len(at), asked, asked.push, place=place)
+        found = formula_p.bind(*map(jnp.asarray, args), *(twins[i] for i in at), call=call)
+        return found if several else found[0]
+
+    if not concerned(args):
+        return formula(*args)
+    if not _ends_here(name, bind, args, params):
+        return consumed(f"{name}_p", formula, args, params)
+    with suspended(*args):
+        twins = [None if o is None else o.twin() for o in origins_of(args)]
+    return formula(*args, twins=twins)
+
+
+def _ends_here(name: str, bind: Bind, args: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether an operand has an origin that goes on through this primitive by a formula alone."""
+    if not concerned(args):
+        return False
+    return all(found is None for found in result(f"{name}_p", Step(bind, args, params, origins_of(args))))
 
 
 def _jit_hook(backend: surrogate.Backend, names: Collection[str], bind: Bind) -> Bind:
@@ -240,13 +280,18 @@ def _jit_hook(backend: surrogate.Backend, names: Collection[str], bind: Bind) ->
             frame = caller(sys._getframe(1))
             call = jit_call(frame)
             function = call.function.__code__.co_name if call else ""
-            if origin(frame).depth == 0:
+            found = origin(frame)
+            if found.depth == 0:
                 whole = _JIT + function
                 if call and whole in here and call.function.__module__.startswith("jax."):
                     return _captured(state, whole, bind, args, params, frame, several=True)
                 inside = here.intersection(ENDS.get(function, ()))
-                if inside:
-                    return _evaluate(state, inside, params["jaxpr"], args, frame)
+            elif found.depth == 1 and found.outermost:  # a function around its jit
+                inside = here.intersection(ENDS.get(found.outermost[1], ()))
+            else:
+                inside = frozenset()
+            if inside:
+                return _evaluate(state, inside, params["jaxpr"], args, frame)
         return bind(*args, **params)
 
     return passing(hooked)
@@ -306,7 +351,7 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
             outs[:] = [out]
             return found
 
-        value = _Value(run, (), True)
+        value = _Value(run, (), True, len(at))
         asked = _Asked(gradient, value, {})
         arrays = [leaves[i] for i in at]
         found = formula_p.bind(*arrays, call=Call(value, len(at), asked, asked.push, place=place))
@@ -317,54 +362,80 @@ def _custom_hook(backend: surrogate.Backend, native: Callable[..., Any]) -> Call
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """How the native results are computed."""
+    """How the native results are computed, from the first operands."""
 
     bind: Bind
     params: tuple[tuple[str, Any], ...]
     several: bool
+    count: int
 
     def __call__(self, *operands: Any) -> Sequence[Any]:
-        found = self.bind(*operands, **dict(self.params))
+        found = self.bind(*operands[: self.count], **dict(self.params))
         return found if self.several else [found]
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A formula asked about one call."""
+    """A formula asked about one call. Behind the inputs come the float twins of some of them.
+
+    Attributes:
+        at: the positions of the inputs that have a twin.
+    """
 
     gradient: NativeGradient
     value: _Value
     params: dict[str, Any]
+    at: tuple[int, ...] = ()
 
-    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any], upstream: Sequence[Any]) -> Any:
-        formula = self.gradient.formula
-        real = [g for g, y in zip(upstream, outputs, strict=True) if jnp.issubdtype(y.dtype, jnp.inexact)]
+    def __call__(self, operands: Sequence[Any], outputs: Sequence[Any], upstream: Sequence[Any]) -> Any:
+        formula, inputs, twins = self.gradient.formula, *self._parts(operands)
+        real = [g for g, y in zip(upstream, outputs, strict=True) if _is_real(y)]
         call = self._call(inputs, outputs)
-        found = formula.cotangents(call, real[0] if len(real) == 1 else tuple(real), self.gradient.params)
-        for cotangent, x, name in zip(found, inputs, call.inputs.names, strict=True):
+        given = formula.cotangents(call, real[0] if len(real) == 1 else tuple(real), self.gradient.params)
+        for cotangent, x, name in zip(given, inputs, call.inputs.names, strict=True):
             if cotangent is not None:
-                formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
-        return found
+                dtype = x.dtype if _is_real(x) else cotangent.dtype
+                formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, dtype)
+        found = [c if _is_real(x) else None for c, x in zip(given, inputs, strict=True)]
+        of_twins = zip((given[i] for i in self.at), twins, strict=True)
+        return [*found, *(None if c is None else c.astype(twin.dtype) for c, twin in of_twins)]
 
-    def push(self, inputs: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        formula = self.gradient.formula
-        found = formula.tangent(self._call(inputs, outputs), tuple(tangents), self.gradient.params)
+    def push(self, operands: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        formula, (inputs, _), (moved, of_twins) = (
+            self.gradient.formula,
+            self._parts(operands),
+            self._parts(tangents),
+        )
+        for i, tangent in zip(self.at, of_twins, strict=True):
+            moved[i] = tangent
+        found = formula.tangent(self._call(inputs, outputs), tuple(moved), self.gradient.params)
         given = iter(found if isinstance(found, tuple | list) else (found,))
-        return [next(given) if jnp.issubdtype(y.dtype, jnp.inexact) else jnp.zeros_like(y) for y in outputs]
+        return [next(given) if _is_real(y) else jnp.zeros_like(y) for y in outputs]
+
+    def _parts(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        n = self.value.count
+        return list(operands[:n]), list(operands[n:])
 
     def _call(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> NativeCall:
         names = ["operand"] if len(inputs) == 1 else [f"operand {i}" for i in range(len(inputs))]
-        return NativeCall(Values(inputs, names), Values(outputs), self.params, self._native(inputs))
+        return NativeCall(
+            Values(inputs, names),
+            Values(outputs),
+            self.params,
+            self._native(inputs),
+            transposed=functools.partial(_transposed, [y for y in outputs if _is_real(y)]),
+            wanted=[_is_real(x) or i in self.at for i, x in enumerate(inputs)],
+        )
 
     def _native(self, inputs: Sequence[Any]) -> Callable[[Any], Any]:
         def native(g: Any) -> Any:
-            at = [i for i, x in enumerate(inputs) if jnp.issubdtype(x.dtype, jnp.inexact)]
+            at = [i for i, x in enumerate(inputs) if _is_real(x)]
 
             def run(*floats: Any) -> list[Any]:
                 full = list(inputs)
                 for i, x in zip(at, floats, strict=True):
                     full[i] = x
-                return [y for y in self.value(*full) if jnp.issubdtype(y.dtype, jnp.inexact)]
+                return [y for y in self.value(*full) if _is_real(y)]
 
             _, pull = jax.vjp(run, *(inputs[i] for i in at))
             found: list[Any] = [None] * len(inputs)
@@ -373,3 +444,21 @@ class _Asked:
             return found[0] if len(found) == 1 else tuple(found)
 
         return native
+
+
+def _transposed(
+    outputs: Sequence[Any], pull: Callable[[Any], Sequence[Any]], tangents: Sequence[Any]
+) -> Sequence[Any]:
+    """The tangents of the outputs, from cotangents that are linear in the upstream gradient."""
+
+    def run(*upstream: Any) -> Any:
+        found = pull(upstream[0] if len(upstream) == 1 else upstream)
+        pairs = zip(found, tangents, strict=True)
+        return sum(jnp.sum(c * t) for c, t in pairs if c is not None and _is_real(t))
+
+    _, back = jax.vjp(run, *map(jnp.zeros_like, outputs))
+    return list(back(jnp.ones((), outputs[0].dtype)))
+
+
+def _is_real(x: Any) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))

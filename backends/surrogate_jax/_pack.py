@@ -80,7 +80,7 @@ def finite_norm(call: NativeCall, g: Any) -> Any:
     """The norm's derivative, and 0 where the norm is 0."""
     # the norm's axes are inside of its jaxpr: where it is 0 the derivative by finite elements is not finite
     at_zero = ~jnp.isfinite(call.native(jnp.ones_like(g))) & jnp.isfinite(call.inputs[0])
-    return jnp.where(at_zero, 0, call.native(g))
+    return jnp.where(at_zero, 0, call.native(jnp.where(call.outputs[0] == 0, 0, g)))
 
 
 def bilinear(call: NativeCall, g: Any) -> Any:
@@ -98,6 +98,41 @@ def bilinear(call: NativeCall, g: Any) -> Any:
     )
 
 
+def interpolated(call: NativeCall, g: Any) -> Any:
+    """``gather``: an index gets the slope from the entry that it names to the next along its axis."""
+    table, indices = call.inputs
+    numbers, sizes = call.attributes["dimension_numbers"], call.attributes["slice_sizes"]
+    rest = {**call.attributes, "mode": "clip", "fill_value": None}
+
+    def looked_up(indices: Any) -> Any:
+        return jax.lax.gather(table, indices, **rest)
+
+    def by(k: int) -> Any:
+        axis = numbers.start_index_map[k]
+        last = table.shape[axis] - sizes[axis]
+        beyond = indices.at[..., k].set(jnp.clip(indices[..., k] + 1, 0, last))
+        return jnp.sum(g * (looked_up(beyond) - looked_up(indices)), numbers.offset_dims)
+
+    if not call.wanted[1]:
+        return call.native(g)
+    return call.native(g)[0], jnp.stack([by(k) for k in range(indices.shape[-1])], -1)
+
+
+def interpolated_slice(call: NativeCall, g: Any) -> Any:
+    """``dynamic_slice``: a start gets the slope from what begins there to what begins at the next place."""
+    table, *starts = call.inputs
+    sizes = call.attributes["slice_sizes"]
+
+    def by(k: int) -> Any:
+        last = table.shape[k] - sizes[k]
+        at = jnp.clip(starts[k], 0, last)
+        beyond = [jnp.minimum(at + 1, last) if i == k else start for i, start in enumerate(starts)]
+        return jnp.sum(g * (jax.lax.dynamic_slice(table, beyond, sizes) - call.outputs[0]))
+
+    native = call.native(g)
+    return native[0], *(by(k) if one else None for k, one in enumerate(call.wanted[1:]))
+
+
 #: Functions of JAX's that are written in Python -> formulas by name.
 FUNCTIONS = {map_coordinates: {"bilinear": bilinear}}
 #: primitive -> formulas by name.
@@ -107,6 +142,8 @@ PACK: dict[str, dict[str, Callable[..., Any]]] = {
     "top_k": {"softsort": softsort},
     "sqrt": {"finite": finite_root},
     "jit:norm": {"finite": finite_norm},
+    "gather": {"interpolated": interpolated},
+    "dynamic_slice": {"interpolated": interpolated_slice},
 }
 #: Formulas of every primitive.
 EVERY = {"guided": guided, "deconvnet": deconvnet}

@@ -51,6 +51,8 @@ _PASSING_NAMES = frozenset(
 )
 
 
+#: What ``x[i]`` is, under its names in several versions.
+INDEXING = ("rewriting_take", "_rewriting_take")
 #: Derivative rules that stand among the sources that pass a call on: cummax runs max for its derivative.
 _OWN_RULES = frozenset({"_cumulative_jvp_rule"})
 

@@ -36,6 +36,18 @@ class Call(NamedTuple):
         return self.outputs[0]
 
 
+def data_of(call: Call) -> list[Tensor]:
+    """The inputs that elements of the output come from, not those that say where these are, or how many."""
+    definition = _hooks.op_definitions.native(call.type)
+    data = _data_type(call, definition)
+    inputs, found = iter(call.inputs), []
+    for argument in definition.input_arg:
+        count = _count(call, definition, argument)
+        tensors = [next(inputs) for _ in range(1 if count is None else count)]
+        found += tensors if argument.type_attr == data else []
+    return found
+
+
 def again(call: Call, as_float: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Run the op with each of its inputs of the type ``T`` as a float; the outputs."""
     definition = _hooks.op_definitions.native(call.type)

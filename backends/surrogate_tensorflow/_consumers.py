@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from surrogate_tensorflow import _origins
-from surrogate_tensorflow._again import Call, again
+from surrogate_tensorflow._again import Call, again, data_of
 from surrogate_tensorflow._classes import gathered, gathered_resource, is_class, one_hot
 from surrogate_tensorflow._graft import steered
 from surrogate_tensorflow._moves import MOVES
@@ -153,7 +153,7 @@ def goes_on(call: Call) -> bool:
         return _origins.classes(index) is not None
     if call.type == "GatherV2":
         indices = _origins.find(call.inputs[1])
-        return indices is None or indices[1].of_classes
+        return indices is None or indices[1].of_classes or _origins.find(call.inputs[0]) is not None
     if call.type in ("Equal", "NotEqual"):
         if call.inputs[0].dtype == tf.bool:
             return True
@@ -161,4 +161,6 @@ def goes_on(call: Call) -> bool:
     if call.type == "Cast" and call.output.dtype == tf.bool:
         found = _origins.find(call.inputs[0])
         return found is not None and found[1].boolean
+    if EXPRESSIONS.get(call.type) is _same:
+        return any(_origins.find(x) is not None for x in data_of(call))
     return call.type in EXPRESSIONS

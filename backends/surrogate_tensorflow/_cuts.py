@@ -7,12 +7,15 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import surrogate
+from surrogate_tensorflow._consumers import ARITHMETIC
+from surrogate_tensorflow._moves import MOVES
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
 
 _CONTROL = "it decides which code runs"
 _PLACES = "it says where elements are"
+_NOTHING = "this op has no meaning for floats"
 _LOOP = "it is a loop variable"
 
 #: Op types that end a gradient, and why.
@@ -55,7 +58,7 @@ def warn(backend: TensorFlowBackend, op_type: str, why: str = "") -> None:
     frame: Any = backend.store.callers.user_frame(sys._getframe(1))
     text = (
         f"the gradient of a boolean or an integer under a rule ends here, at {op_type}: "
-        f"{why or _WHY.get(op_type, 'this op has no meaning for floats')}."
+        f"{why or _WHY.get(op_type, _PLACES if op_type in MOVES | ARITHMETIC else _NOTHING)}."
     )
     if frame is None:
         warnings.warn(text, surrogate.SurrogateWarning, stacklevel=2)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from surrogate_tensorflow import _cuts, _hooks, _origins
+from surrogate_tensorflow import _cuts, _hooks, _natives, _origins
 from surrogate_tensorflow._again import Call
 from surrogate_tensorflow._capture import Capture
 from surrogate_tensorflow._carrier import carry
 from surrogate_tensorflow._classes import moved_classes
 from surrogate_tensorflow._consumers import EXPRESSIONS, goes_on
-from surrogate_tensorflow._graft import graft
+from surrogate_tensorflow._graft import graft, led
 from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._moves import MOVES, MOVES_ONE
 from surrogate_tensorflow._operands import Operands, operands_of
@@ -30,7 +31,16 @@ Tensor = Any
 Attribute = Callable[[str], Any]
 
 #: Op types that may meet a boolean or an integer with an origin: all others pass untouched.
-CONSUMERS = frozenset(EXPRESSIONS) | _cuts.TYPES
+CONSUMERS = {*EXPRESSIONS, *_cuts.TYPES}
+#: Those among them that are looked at only since they have had a formula.
+OF_FORMULAS: set[str] = set()
+
+
+def look_at(op_type: str) -> None:
+    """Look at the ops of a type that has a formula."""
+    if op_type not in CONSUMERS:
+        OF_FORMULAS.add(op_type)
+        CONSUMERS.add(op_type)
 
 
 class Discrete:
@@ -121,7 +131,7 @@ class Discrete:
     # -- where it goes on ------------------------------------------------------------------------
 
     def go_on(
-        self, op_type: str, inputs: Sequence[Tensor], attribute: Attribute, outputs: Sequence[Tensor]
+        self, op_type: str, inputs: Sequence[Tensor], node: Any, outputs: Sequence[Tensor]
     ) -> list[Tensor] | None:
         """Carry the origins of an op's inputs on to its outputs.
 
@@ -134,10 +144,12 @@ class Discrete:
         if not found or (_may_have_one(outputs[0]) and _origins.find(outputs[0]) is not None):
             return None
         origins = [origin for _, (_, origin) in found]
-        call = Call(op_type, inputs, outputs, attribute, origins[0].dtype)
+        call = Call(op_type, inputs, outputs, node.get_attr, origins[0].dtype)
         if op_type not in EXPRESSIONS or not goes_on(call):
-            _cuts.warn(self._backend, op_type)
-            return None
+            carried = self._by_formula(call, node)
+            if carried is None and op_type not in OF_FORMULAS:
+                _cuts.warn(self._backend, op_type)
+            return carried
         if outputs[0].dtype.is_floating:
             return self._backend.scope.suspended(self._as_floats, call, origins)
         boolean = (
@@ -155,6 +167,25 @@ class Discrete:
         if call.type == "Cast" and origins[0].boolean:  # its values are the twin's, exactly
             return [tf.cast(expressions[0], call.output.dtype)]
         return [graft(self._backend, y, e) for y, e in zip(call.outputs, expressions, strict=True)]
+
+    def _by_formula(self, call: Call, node: Any) -> list[Tensor] | None:
+        """The outputs of an op under a formula for it, which may take the gradient on from its integers."""
+        here = self._backend.scope.here()
+        gradient: Any = here.state.rule(call.type) if call.type in here.state.rules else None
+        if gradient is None or len(call.outputs) != 1 or not call.output.dtype.is_floating:
+            return None
+        if isinstance(call.output, _hooks.eager_tensor.native) and not any(wanted(call.inputs)):
+            here.state.captured(call.type, kept=False)  # else it was counted for the floats among the inputs
+        at = [i for i, x in enumerate(call.inputs) if _may_have_one(x) and _origins.find(x) is not None]
+        asked = _natives.OfIntegers(gradient, node, call.inputs, call.outputs, at)
+        run = self._backend.scope.suspended
+
+        def carried() -> list[Tensor]:
+            twins = [_origins.twin(call.inputs[i], call.output.dtype) for i in at]
+            pull, push = partial(run, asked.pull), partial(run, asked.push)
+            return [graft(self._backend, call.output, led(call.output, twins, pull, push))]
+
+        return run(carried)
 
     def _carried(self, call: Call, position: int, output: Tensor, boolean: bool) -> Origin:
         run = self._backend.scope.suspended

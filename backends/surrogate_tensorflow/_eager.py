@@ -53,16 +53,17 @@ def make_record_gradient(backend: TensorFlowBackend) -> Any:
     def record_gradient(
         op_type: str, inputs: Sequence[Tensor], attributes: Any, outputs: list[Tensor]
     ) -> None:
+        recorded, is_eager = False, isinstance(outputs[0], eager)
         if op_type in watched:
-            if not isinstance(outputs[0], eager):
-                if _graph.record_marked(backend, op_type, inputs, outputs):
-                    return
-            elif backend.scope.alive and _record_eager(backend, op_type, inputs, attributes, outputs):
-                return
-        native(op_type, inputs, attributes, outputs)
-        if op_type in DISCRETE_TYPES and op_type in watched and isinstance(outputs[0], eager):
-            here = backend.scope.here()
-            backend.discrete.begin(here, op_type, inputs, _types.attribute_of(attributes), outputs[0])
+            if not is_eager:
+                recorded = _graph.record_marked(backend, op_type, inputs, outputs)
+            elif backend.scope.alive:
+                recorded = _record_eager(backend, op_type, inputs, attributes, outputs)
+        if not recorded:
+            native(op_type, inputs, attributes, outputs)
+            if op_type in DISCRETE_TYPES and op_type in watched and is_eager:
+                here = backend.scope.here()
+                backend.discrete.begin(here, op_type, inputs, _types.attribute_of(attributes), outputs[0])
         if op_type in CONSUMERS and there_are_any():
             _go_on(backend, op_type, inputs, attributes, outputs)
 
@@ -74,10 +75,10 @@ def _go_on(
 ) -> None:
     """Carry origins on; ``outputs`` is the very list that TensorFlow's wrapper returns."""
     if isinstance(outputs[0], _hooks.eager_tensor.native):
-        attribute = _types.attribute_of(attributes)
+        node: Any = _types.EagerNode(op_type, inputs, attributes, outputs)
     else:
-        attribute = outputs[0].op.get_attr
-    found = backend.discrete.go_on(op_type, inputs, attribute, outputs)
+        node = outputs[0].op
+    found = backend.discrete.go_on(op_type, inputs, node, outputs)
     if found is not None:
         outputs[:] = found
 
@@ -115,7 +116,9 @@ def _record_eager(
         return False
     if name is not None:
         node = _types.EagerNode(op_type, inputs, attributes, outputs)
-        record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
+        record(
+            op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(backend, name, node)
+        )
         _natives.count(here, op_type)
         return True
     assert gradient is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import surrogate
-from surrogate_tensorflow import _graph, _hooks
+from surrogate_tensorflow import _graph, _hooks, _natives
 
 if TYPE_CHECKING:
     from surrogate_tensorflow._backend import TensorFlowBackend
@@ -18,6 +18,12 @@ def make_function_jvps(backend: TensorFlowBackend) -> Any:
 
     def function_jvps(self: Any, *args: Any, **kwargs: Any) -> Any:
         for node in nodes(self._func_graph):
+            formula = _natives.without_forward_mode(_graph.mark_of(node))
+            if formula:
+                raise surrogate.ForwardModeError(
+                    f"{formula} has no forward mode, and so has none a function that uses it "
+                    f"({self._func_graph.name}): register it with jvp=."
+                )
             rule = _graph.rule_of(node)
             if rule is not None and not rule.forward_mode:
                 raise surrogate.ForwardModeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -68,11 +69,41 @@ def steered(twin: Tensor, factor: Tensor) -> Tensor:
     return carried[0]
 
 
+#: The registered gradient of a carrier whose twins get what a function gives.
+LED = "surrogate.led"
+
+
+def _to_twins(node: Any, g: Tensor, *_: Any) -> list[Tensor | None]:
+    return [None, *node._surrogate_pull(g)]
+
+
+tf.RegisterGradient(LED)(_to_twins)
+
+
+def led(
+    value: Tensor,
+    twins: Sequence[Tensor],
+    pull: Callable[[Tensor], list[Tensor | None]],
+    push: Callable[..., list[Tensor]],
+) -> Tensor:
+    """``value``, whose upstream gradient goes to twins alone, as ``pull`` says; ``push`` is for tangents."""
+    if isinstance(value, _hooks.eager_tensor.native):
+        result = unrecorded(tf.identity, value)
+        record("Identity", [result], twins, pull, push)
+        return result
+    carried = unrecorded(tf.identity_n, [value, *twins])
+    node = carried[0].op
+    node._set_attr("_gradient_op_type", AttrValue(s=LED.encode()))
+    node._surrogate_pull = pull
+    record(CARRIER, carried[:1], twins, pull, push)
+    return carried[0]
+
+
 def is_graft(node: Any) -> bool:
     """Whether a node is a carrier of a value and its twin, or of a twin and a factor."""
     if node.type != CARRIER:
         return False
     try:
-        return node.get_attr("_gradient_op_type") in (GRAFT.encode(), STEER.encode())
+        return node.get_attr("_gradient_op_type") in (GRAFT.encode(), STEER.encode(), LED.encode())
     except ValueError:
         return False

@@ -14,8 +14,7 @@ from tensorflow.core.framework.attr_value_pb2 import AttrValue
 import surrogate
 from surrogate_tensorflow import _called, _hooks, _names, _natives, _types
 from surrogate_tensorflow._capture import Capture
-from surrogate_tensorflow._consumers import EXPRESSIONS
-from surrogate_tensorflow._cuts import TYPES as CUTS
+from surrogate_tensorflow._discrete import CONSUMERS
 from surrogate_tensorflow._learned import inputs_of
 from surrogate_tensorflow._met import blocks, ran
 from surrogate_tensorflow._origins import there_are_any
@@ -45,10 +44,10 @@ def make_apply_op(backend: TensorFlowBackend) -> Any:
             carried = _mark_new(backend, op_type, result[2], keywords)
             if carried is not None:
                 return (*result[:3], [carried])
-        if not (op_type in EXPRESSIONS or op_type in CUTS) or not there_are_any() or not no_tape():
+        if op_type not in CONSUMERS or not there_are_any() or not no_tape():
             return result  # where a tape runs, the origins are carried on when the op is recorded
         node = result[2]
-        found = backend.discrete.go_on(op_type, node.inputs, node.get_attr, node.outputs)
+        found = backend.discrete.go_on(op_type, node.inputs, node, node.outputs)
         return result if found is None else (*result[:3], found)
 
     return apply_op
@@ -108,7 +107,9 @@ def record_marked(
         return True  # the value went through a carrier, which is on the tapes
     name = mark_of(node)
     if name in _types.classic_names:
-        record(op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(name, node))
+        record(
+            op_type, outputs, inputs, backend.classic(name, node), _natives.forward_of(backend, name, node)
+        )
         return True
     capture = capture_of(backend, node)
     if capture is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -12,6 +13,7 @@ from surrogate_tensorflow import _called, _hooks, _met, _types
 from surrogate_tensorflow._pack import EVERY, FUNCTIONS, PACK
 
 if TYPE_CHECKING:
+    from surrogate_tensorflow._backend import TensorFlowBackend
     from surrogate_tensorflow._scope import Situation
 
 Tensor = Any
@@ -77,7 +79,10 @@ class Natives(NativeKit):
         return tuple(one for one in dir(tf.raw_ops) if one.lower() == wanted)
 
     def prepare(self, gradient: NativeGradient) -> None:
+        from surrogate_tensorflow._discrete import look_at  # it asks formulas
+
         _types.watched.add(gradient.key)
+        look_at(gradient.key)
         _name_of(gradient)
 
 
@@ -100,20 +105,29 @@ def count(here: Situation, op_type: str, graph: Any = None) -> None:
             _called.note(graph, here.state, op_type)
 
 
-def forward_of(name: str, node: Any) -> Callable[..., list[Tensor]] | None:
+def forward_of(backend: TensorFlowBackend, name: str, node: Any) -> Callable[..., list[Tensor]] | None:
     """The tangents of a node's outputs under a formula; None for a classic gradient function."""
     gradient = _registered.get(name)
     if gradient is None:
         return None
 
     def forward(*tangents: Tensor) -> list[Tensor]:
-        call = _call(gradient, node)
         full = [tf.zeros_like(x) if t is None else t for t, x in zip(tangents, node.inputs, strict=True)]
-        found = gradient.formula.tangent(call, tuple(full), gradient.params)
-        given = iter(found if isinstance(found, tuple | list) else (found,))
-        return [next(given) if y.dtype.is_floating else tf.zeros_like(y) for y in node.outputs]
+        return _tangents(gradient, _call(gradient, node), full)
 
-    return forward
+    return backend.scope.suspending(forward)
+
+
+def _tangents(gradient: NativeGradient, call: NativeCall, tangents: Sequence[Tensor]) -> list[Tensor]:
+    found = gradient.formula.tangent(call, tuple(tangents), gradient.params)
+    given = iter(found if isinstance(found, tuple | list) else (found,))
+    return [next(given) if y.dtype.is_floating else tf.zeros_like(y) for y in call.outputs]
+
+
+def without_forward_mode(name: str) -> str:
+    """The formula of this registered name that has none; empty for any other name."""
+    gradient = _registered.get(name)
+    return gradient.id if gradient is not None and gradient.formula.jvp is None else ""
 
 
 def _name_of(gradient: NativeGradient) -> str:
@@ -125,32 +139,108 @@ def _name_of(gradient: NativeGradient) -> str:
 
 
 def _cotangents(gradient: NativeGradient, node: Any, upstream: Sequence[Tensor]) -> list[Tensor | None]:
-    formula, call = gradient.formula, _call(gradient, node)
-    both = [(g, y) for g, y in zip(upstream, node.outputs, strict=True) if y.dtype.is_floating]
+    call = _call(gradient, node)
+    found = _checked(gradient, call, upstream)
+    return [c if x.dtype.is_floating else None for c, x in zip(found, call.inputs, strict=True)]
+
+
+def _checked(
+    gradient: NativeGradient, call: NativeCall, upstream: Sequence[Tensor]
+) -> Sequence[Tensor | None]:
+    """A cotangent for each input."""
+    formula = gradient.formula
+    both = [(g, y) for g, y in zip(upstream, call.outputs, strict=True) if y.dtype.is_floating]
     given = [tf.zeros_like(y) if g is None else g for g, y in both]
     found = formula.cotangents(call, given[0] if len(given) == 1 else tuple(given), gradient.params)
     for cotangent, x, name in zip(found, call.inputs, call.inputs.names, strict=True):
         if cotangent is not None and cotangent.shape.is_fully_defined() and x.shape.is_fully_defined():
-            formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, x.dtype)
-    return list(found)
+            dtype = x.dtype if x.dtype.is_floating else cotangent.dtype
+            formula.check(cotangent, name, cotangent.shape, x.shape, cotangent.dtype, dtype)
+    return found
 
 
-def _call(gradient: NativeGradient, node: Any) -> NativeCall:
+class OfIntegers:
+    """A formula asked about those inputs of an op that are integers or booleans with an origin.
+
+    Args:
+        gradient: the formula.
+        node: the op.
+        inputs, outputs: its tensors.
+        at: the positions of those inputs.
+    """
+
+    def __init__(
+        self,
+        gradient: NativeGradient,
+        node: Any,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        at: Sequence[int],
+    ) -> None:
+        self._gradient, self._at = gradient, tuple(at)
+        wanted = [i in at for i in range(len(inputs))]
+        self._call = _call(gradient, node, inputs, outputs, wanted)
+
+    def pull(self, g: Tensor) -> list[Tensor | None]:
+        """Their cotangents, in the dtype of the output."""
+        found = _checked(self._gradient, self._call, [g])
+        return [None if found[i] is None else tf.cast(found[i], g.dtype) for i in self._at]
+
+    def push(self, *tangents: Tensor) -> list[Tensor]:
+        """The tangent of the output, from theirs."""
+        full: list[Any] = [tf.zeros_like(x) if x.dtype.is_floating else None for x in self._call.inputs]
+        for i, tangent in zip(self._at, tangents, strict=True):
+            full[i] = tangent
+        return _tangents(self._gradient, self._call, full)
+
+
+def _call(
+    gradient: NativeGradient,
+    node: Any,
+    inputs: Sequence[Tensor] | None = None,
+    outputs: Sequence[Tensor] | None = None,
+    wanted: Sequence[bool] | None = None,
+) -> NativeCall:
     definition = _hooks.op_definition.native(gradient.key)
-    inputs, outputs = list(node.inputs), list(node.outputs)
+    inputs = list(node.inputs if inputs is None else inputs)
+    outputs = list(node.outputs if outputs is None else outputs)
 
     def native(g: Any) -> Any:
         given = iter(g if isinstance(g, tuple | list) else (g,))
         full = [next(given) if y.dtype.is_floating else None for y in outputs]
         found = _hooks.gradient_registry.native.lookup(gradient.key)(node, *full)
-        return found[0] if isinstance(found, list | tuple) and len(found) == 1 else found
+        found = found if isinstance(found, list | tuple) else [found]
+        found = [None if c is None else tf.convert_to_tensor(c) for c in found]  # of rows that were looked up
+        return found[0] if len(found) == 1 else found
 
     return NativeCall(
         Values(inputs, _argument_names(definition.input_arg, len(inputs))),
         Values(outputs, _argument_names(definition.output_arg, len(outputs))),
         _Attributes(node, [attribute.name for attribute in definition.attr]),
         native,
+        transposed=partial(_transposed, [y for y in outputs if y.dtype.is_floating]),
+        wanted=[x.dtype.is_floating for x in inputs] if wanted is None else wanted,
     )
+
+
+def _transposed(
+    outputs: Sequence[Tensor], pull: Callable[[Any], Sequence[Any]], tangents: Sequence[Any]
+) -> list[Tensor]:
+    """The tangents of the outputs, from cotangents that are linear in the upstream gradient.
+
+    In a graph: while an accumulator asks for tangents, no tape records.
+    """
+
+    def run() -> list[Tensor]:
+        upstream = [tf.zeros_like(y) for y in outputs]
+        found = pull(upstream[0] if len(upstream) == 1 else tuple(upstream))
+        pairs = [(c, t) for c, t in zip(found, tangents, strict=True) if c is not None and t is not None]
+        total = [tf.reduce_sum(c * t) for c, t in pairs if t.dtype.is_floating]
+        return list(tf.gradients(total, upstream, unconnected_gradients="zero"))
+
+    if not tf.executing_eagerly():
+        return run()
+    return list(tf.function(run, autograph=False).get_concrete_function()())
 
 
 def _argument_names(arguments: Any, count: int) -> list[str]:

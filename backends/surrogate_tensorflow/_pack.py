@@ -95,6 +95,74 @@ def finite_norm(call: NativeCall, g: Any) -> Any:
     return tf.where(norm > 0, x * slope, tf.zeros_like(x))
 
 
+def interpolated(call: NativeCall, g: Any) -> Any:
+    """``tf.gather``: an index gets the slope from the entry that it names to the next along the axis."""
+    table, indices = call.inputs[:2]
+    native = call.native(g)[0] if call.wanted[0] else None
+    if not call.wanted[1]:
+        return native, None
+    rank, batch = _rank(table), call.attributes["batch_dims"]
+    axis = int(tf.get_static_value(call.inputs[2])) % rank
+    beyond = tf.minimum(indices + 1, tf.cast(tf.shape(table)[axis], indices.dtype) - 1)
+    slope = tf.gather(table, beyond, axis=axis, batch_dims=batch) - call.outputs[0]
+    after = axis + _rank(indices) - batch  # the axes of the result that are the table's, behind the indices'
+    rest = [*range(batch, axis), *range(after, after + rank - axis - 1)]
+    return native, tf.reduce_sum(g * slope, rest)
+
+
+def interpolated_nd(call: NativeCall, g: Any) -> Any:
+    """``tf.gather_nd``: an index gets the slope from the entry that it names to the next along its axis."""
+    table, indices = call.inputs[:2]
+    native = call.native(g)[0] if call.wanted[0] else None
+    if not call.wanted[1]:
+        return native, None
+    count, where = indices.shape[-1], _rank(indices) - 1
+    last = tf.cast(tf.shape(table), indices.dtype)[:count] - 1
+    rest = list(range(where, where + _rank(table) - count))
+
+    def by(k: int) -> Any:
+        beyond = tf.minimum(indices + tf.one_hot(k, count, dtype=indices.dtype), last)
+        return tf.reduce_sum(g * (tf.gather_nd(table, beyond) - call.outputs[0]), rest)
+
+    return native, tf.stack([by(k) for k in range(count)], -1)
+
+
+def interpolated_item(call: NativeCall, g: Any) -> Any:
+    """``table[i]``: an index gets the slope from what it names to the next along its axis."""
+    table, begin, end, strides = call.inputs
+    native = call.native(g)[0] if call.wanted[0] else None
+    if not call.wanted[1]:
+        return native
+    given = dict(call.attributes)
+    single, count, rank = given["shrink_axis_mask"], begin.shape[0], _rank(table)
+    if not single or given["new_axis_mask"]:
+        raise FormulaError(
+            "interpolated is for table[i] of an index i, not for a range or beside tf.newaxis."
+        )
+    masks = {name: given[name] for name in given if name.endswith("_mask")}
+    middle = given["ellipsis_mask"].bit_length() - 1
+
+    def by(k: int) -> Any:
+        if not single >> k & 1:
+            return tf.zeros((), g.dtype)
+        n = tf.cast(tf.shape(table)[k if middle < 0 or k < middle else rank - count + k], begin.dtype)
+        step = tf.where(begin[k] % n + 1 < n, 1, 0)
+        moved = tf.one_hot(k, count, dtype=begin.dtype) * tf.cast(step, begin.dtype)
+        at = {"begin": begin + moved, "end": end + moved, "strides": strides}
+        slope = tf.raw_ops.StridedSlice(input=table, **at, **masks) - call.outputs[0]
+        return tf.reduce_sum(g * slope)
+
+    return native, tf.stack([by(k) for k in range(count)])
+
+
+def _rank(x: Any) -> int:
+    if x.shape.rank is None:
+        raise FormulaError(
+            "interpolated wants a known number of axes: give the tensor a shape (tf.ensure_shape)."
+        )
+    return int(x.shape.rank)
+
+
 #: Functions of TensorFlow's that are written in Python -> formulas by name.
 FUNCTIONS = {tf.norm: {"finite": finite_norm}}
 #: op type -> formulas by name.
@@ -102,6 +170,9 @@ PACK: dict[str, dict[str, Callable[..., Any]]] = {
     "MaxPool": {"spread": spread, "soft": soft},
     "TopKV2": {"softsort": softsort},
     "Sqrt": {"finite": finite},
+    "GatherV2": {"interpolated": interpolated},
+    "GatherNd": {"interpolated": interpolated_nd},
+    "StridedSlice": {"interpolated": interpolated_item},
 }
 #: Formulas of every op type.
 EVERY = {"guided": guided, "deconvnet": deconvnet}

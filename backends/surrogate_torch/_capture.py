@@ -19,7 +19,7 @@ from surrogate import Gradient, State
 from surrogate_torch import _fused, _guards, _mapped
 from surrogate_torch._carried import Handler, Use
 from surrogate_torch._inplace import SurrogateInplace, is_simple
-from surrogate_torch._layers import FRONT, Kernel, Layer, Rank
+from surrogate_torch._layers import FRONT, Below, Kernel, Layer, Rank
 from surrogate_torch._layouts import is_dense, on_values, refuse_sparse
 from surrogate_torch._learned import inputs_of
 from surrogate_torch._node import Capture, Surrogate, SurrogateUnary
@@ -308,6 +308,7 @@ class PassOn:
         self._overload, self._native = overload, native
         self._slots = tensor_slots(overload)
         self._uses = OWN.get(op)
+        self._is_ours = isinstance(native, Below)  # a kernel of ours takes numbers
 
     def takes(self, args: Sequence[Any]) -> bool:
         """Whether the arguments can be handed to a kernel as they are."""
@@ -331,7 +332,7 @@ class PassOn:
         return self._run(keys, args, kwargs)
 
     def _run(self, keys: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if self.takes(args):
+        if self._is_ours or self.takes(args):
             return self._native.call_boxed(keys, *args, **kwargs)
         if is_recorded([args[slot] for slot in self._slots]):  # PyTorch's own node, or its "not implemented"
             return self._native.call_boxed(keys, *as_tensors(self._slots, args), **kwargs)

@@ -108,6 +108,9 @@ def _eager(overload: Any, handler: Handler) -> Callable[..., Any]:
             if found is not None:
                 flags.met = True
                 return found
+            if overload in with_formulas:
+                with _excluding(_KEYS):
+                    return overload(*args, **kwargs)  # a formula may take the gradient on
         return native(args, kwargs)
 
     return kernel
@@ -127,6 +130,12 @@ def _traced(overload: Any, handler: Handler, native: Any) -> Callable[..., Any]:
     return kernel
 
 
+#: The handlers by overload.
+HANDLERS = _table()
+#: The overloads that have had a formula.
+with_formulas: set[Any] = set()
+
+
 class Consumers:
     """The kernels, in place as long as this object lives.
 
@@ -138,7 +147,7 @@ class Consumers:
         self._fallback = torch.library.Library("_", "IMPL")
         self._fallback.fallback(torch.library.fallthrough_kernel, KEY)
         self._library = torch.library.Library("aten", "IMPL")
-        for overload, handler in _table().items():
+        for overload, handler in HANDLERS.items():
             kernel = _eager(overload, handler)
             hide([kernel])
             self._library.impl(overload.name(), kernel, KEY, with_keyset=True)
@@ -150,7 +159,7 @@ class Consumers:
         _origins.on_attribute[:] = [self.put_in]
 
         for overload in _OURS:
-            _capture.handlers[overload] = _table()[overload]
+            _capture.handlers[overload] = HANDLERS[overload]
 
     def put_in(self) -> None:
         """Put them on the Autograd key, where they are not."""
@@ -223,7 +232,7 @@ def _looking_up(native: Any) -> Callable[..., Any]:
 
 
 def _on_autograd() -> Iterator[Layer]:
-    for overload, handler in _table().items():
+    for overload, handler in HANDLERS.items():
         if overload in _OURS:
             continue
         for key in _COMPOSITE_KEYS if overload in _COMPOSED else (AUTOGRAD,):

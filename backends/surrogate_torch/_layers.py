@@ -47,7 +47,7 @@ class Layer(NamedTuple):
     make: Callable[[Any], Kernel]
 
 
-class _Below:
+class Below:
     """A kernel of ours as what another one passes on to."""
 
     __slots__ = ("call_boxed",)
@@ -69,7 +69,7 @@ class _Stack:
         for rank in sorted(self.makers):
             kernel = self.makers[rank](below)
             hide([kernel])
-            below = _Below(kernel)
+            below = Below(kernel)
         return kernel
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,12 +11,14 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 
 from surrogate import Backend, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError
-from surrogate_torch import _guards, _pack
+from surrogate_torch import _consumers, _guards, _pack
 from surrogate_torch._capture import PassOn, front, needs_of, tracing
+from surrogate_torch._carried import Use
 from surrogate_torch._ends import ENDS
 from surrogate_torch._layers import AUTOGRAD, Layer, Rank, forget_compiled, put
 from surrogate_torch._native_node import Asked, Native, Operands
-from surrogate_torch._scope import Scope
+from surrogate_torch._origins import origin_of
+from surrogate_torch._scope import Scope, flags
 
 _after_autograd = torch._C._after_autograd_keyset
 _in_transform = torch._C._are_functorch_transforms_active
@@ -37,7 +39,7 @@ class Natives(NativeKit):
     def __init__(self, backend: Backend) -> None:
         self._scope = Scope(backend)
         self._libraries: list[Any] = []  # PyTorch takes kernels out with their library
-        self._installed: set[Any] = set()
+        self._installed = _consumers.with_formulas
         self.ship("torch", _pack.PACK, _pack.EVERY)
 
     def canonical(self, name: str) -> str:
@@ -119,8 +121,19 @@ def _kernel(overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
         if gradient is None:
             return pass_on.run(keys, args, kwargs)
         operands = Operands(overload, args, kwargs)
-        if not needs_of(operands.tensors):
+        handles: Sequence[Any] = (None,) * len(operands.tensors)
+        if any(origin_of(x) is not None for x in operands.tensors):
+            handler = _consumers.HANDLERS.get(overload)  # where an origin goes on by itself, it does
+            use = Use(overload, args, kwargs, lambda given, named: kernel(keys, *given, **named))
+            found = None if handler is None else handler(use)
+            if found is not None:
+                return found
+            handles, operands = operands.apart()
+            given, kwargs = operands.call()
+            args = tuple(given)
+        if not needs_of([*operands.tensors, *handles]) or not any(map(_is_real, operands.tensors)):
             return pass_on.run(keys, args, kwargs)
+        flags.met = True
         if tracing() is None:
             state.captured(name, kept=False, frame=sys._getframe(1))
         else:
@@ -129,14 +142,18 @@ def _kernel(overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
             run = partial(overload.redispatch, keys & _after_autograd, *args, **kwargs)
         else:
             run = partial(overload, *args, **kwargs)
-        asked = Asked(gradient, operands)
+        asked = Asked(gradient, operands, handles)
         if not _in_transform():
-            return Native.apply(asked, run, None, *operands.tensors)
+            return Native.apply(asked, run, None, *asked.given())
         modes = torch.is_grad_enabled(), torch._C._is_fwd_grad_enabled()
         with enable_single_level_autograd_function():
-            return Native.apply(asked, run, modes, *operands.tensors)
+            return Native.apply(asked, run, modes, *asked.given())
 
     return kernel
+
+
+def _is_real(x: Any) -> bool:
+    return bool(x.is_floating_point())
 
 
 def _inplace_kernel(changing: Any, overload: Any, scope: Scope, native: Any) -> Callable[..., Any]:
@@ -188,6 +205,8 @@ def _problem(overload: Any) -> str:
         return "its result is a view of its argument"
     if not any(str(r.type) in ("Tensor", "List[Tensor]") for r in schema.returns):
         return "it gives no tensor"
+    if not torch._C._dispatch_has_kernel(overload.name()):
+        return "only TorchScript has it"
     if overload._opname in _INTEGER:
         return "its results are integers, which carry no gradient"
     if torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "CompositeImplicitAutograd"):

@@ -111,6 +111,76 @@ def _sampled(call: NativeCall, g: Any, backward: Callable[..., Any]) -> tuple[An
     return image, grid
 
 
+def interpolated(call: NativeCall, g: Any) -> Any:
+    """``table[i, j]``: an index gets the slope from the entry that it names to the next along its axis."""
+    table, *indices = call.inputs
+    if not any(call.wanted[1:]):
+        return call.native(g)
+    if any(index.dtype is torch.bool for index in indices):
+        raise FormulaError("interpolated is for a look-up by integers, not by a mask or beside one.")
+    axes = [int(name.rpartition("[")[2].rstrip("]")) for name in call.inputs.names[1:]]
+    rest = [axis for axis in range(table.dim()) if axis not in axes]
+    rows = table.permute(*axes, *rest)
+    shape = torch.broadcast_shapes(*(index.shape for index in indices))
+    n = len(shape)
+    side_by_side = axes == list(range(axes[0], axes[-1] + 1))
+    first = axes[0] if side_by_side else 0  # where the result has the axes of the indices
+    upstream = g.movedim(list(range(first, first + n)), list(range(n)))
+
+    def by(at: int) -> Any:
+        beyond = [_next(i, table.shape[axes[at]]) if k == at else i for k, i in enumerate(indices)]
+        slope = rows[tuple(beyond)] - rows[tuple(indices)]
+        return (upstream * slope).reshape(*shape, -1).sum(-1).sum_to_size(indices[at].shape)
+
+    wanted = enumerate(call.wanted[1:])
+    return _by_table(call, g), *(by(at) if one else None for at, one in wanted)
+
+
+def _next(i: Any, n: int) -> Any:
+    """The place after ``i``; the last has none, and stays."""
+    return (i % n + 1).clamp(max=n - 1)
+
+
+def _by_table(call: NativeCall, g: Any) -> Any:
+    """The native cotangent of what is looked up in."""
+    if not call.wanted[0]:
+        return None
+    found = call.native(g)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def interpolated_gather(call: NativeCall, g: Any) -> Any:
+    """An index gets the slope from the entry that it names to the next along the axis."""
+    (x, i), dim = call.inputs, call.attributes["dim"]
+    if not x.dim():
+        return _by_table(call, g), torch.zeros_like(g)
+    slope = x.gather(dim, _next(i, x.shape[dim])) - x.gather(dim, i)
+    return _by_table(call, g), g * slope
+
+
+def interpolated_select(call: NativeCall, g: Any) -> Any:
+    """An index gets the slope from the row that it names to the next."""
+    (x, i), dim = call.inputs, call.attributes["dim"]
+    if not x.dim():
+        return _by_table(call, g), torch.zeros_like(i, dtype=g.dtype)
+    slope = x.index_select(dim, _next(i, x.shape[dim])) - x.index_select(dim, i)
+    by = (g * slope).movedim(dim, 0).reshape(i.numel(), -1)
+    return _by_table(call, g), by.sum(-1).reshape(i.shape)
+
+
+def interpolated_rows(call: NativeCall, g: Any) -> Any:
+    """``embedding``: an index gets the slope from the row that it names to the next."""
+    table, i = call.inputs
+    slope = table[_next(i, len(table))] - table[i]
+    return _by_table(call, g), (g * slope).sum(-1)
+
+
+def interpolated_take(call: NativeCall, g: Any) -> Any:
+    """``take``: an index gets the slope from the entry that it names to the next of the flat array."""
+    x, i = call.inputs
+    return _by_table(call, g), g * (x.take(_next(i, x.numel())) - x.take(i))
+
+
 #: native name -> formulas by name.
 PACK: dict[str, dict[str, Callable[..., Any]]] = {
     POOL: {"spread": spread, "soft": soft},
@@ -121,6 +191,11 @@ PACK: dict[str, dict[str, Callable[..., Any]]] = {
     "aten::linalg_vector_norm": {"finite": finite_norm},
     "aten::grid_sampler_2d": {"bilinear": bilinear},
     "aten::grid_sampler_3d": {"bilinear": bilinear_3d},
+    "aten::index": {"interpolated": interpolated},
+    "aten::gather": {"interpolated": interpolated_gather},
+    "aten::index_select": {"interpolated": interpolated_select},
+    "aten::embedding": {"interpolated": interpolated_rows},
+    "aten::take": {"interpolated": interpolated_take},
 }
 #: Formulas of every operator.
 EVERY = {"guided": guided, "deconvnet": deconvnet}

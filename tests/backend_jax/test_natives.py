@@ -167,6 +167,10 @@ def test_integer_outputs_beside_the_floats() -> None:
 
 IMAGES = jnp.ones((1, 1, 3, 3))
 CALLS: dict[str, Any] = {
+    "dynamic_index_in_dim": lambda x: lax.dynamic_index_in_dim(x, 1),
+    "dynamic_slice_in_dim": lambda x: lax.dynamic_slice_in_dim(x, 1, 2),
+    "take": lambda x: jnp.take(x, jnp.array([1, 2])),
+    "take_along_axis": lambda x: jnp.take_along_axis(x, jnp.array([1, 2]), 0),
     "conv": lambda x: lax.conv(IMAGES * x[0], IMAGES, (1, 1), "SAME"),
     "conv_general_dilated": lambda x: lax.conv_general_dilated(IMAGES * x[0], IMAGES, (1, 1), "SAME"),
     "dot": lambda x: jnp.dot(x, x),
@@ -177,6 +181,8 @@ CALLS: dict[str, Any] = {
         lax.reduce_window(x, first, op, (2,), (1,), "VALID")
         for first, op in ((-jnp.inf, lax.max), (jnp.inf, lax.min), (0.0, lax.add))
     ],
+    "_rewriting_take": lambda x: (x[jnp.array([1, 2])], x[jnp.array(1)]),
+    "rewriting_take": lambda x: (x[jnp.array([1, 2])], x[jnp.array(1)]),
     "rsqrt": lax.rsqrt,
     "top_k": lambda x: lax.top_k(x, 2),
 }
@@ -208,3 +214,67 @@ def test_rules_for_many_natives_make_no_call_of_jit_slower() -> None:
     first = after_a_rule_for("exp")
     assert first >= 2
     assert [after_a_rule_for(name) for name in ("cos", "sin", "tan", "jit:norm")] == [first] * 4
+
+
+def test_what_jax_keeps_of_a_function_of_its_own_has_no_formula() -> None:
+    """``gelu`` calls ``tanh``, and ``softmax`` ``exp``: JAX hands them what it traced for the user's call."""
+    pairs = ((jnp.tanh, jax.nn.gelu, "tanh"), (jnp.exp, lambda x: jax.nn.softmax(x)[0], "exp"))
+    for function, composite, name in pairs:
+        native, inner = (
+            jax.grad(lambda x, f=composite: f(x).sum()),
+            jax.grad(lambda x, f=function: f(x).sum()),
+        )
+        right, slope = native(V), inner(V)
+        with surrogate.override("jax", {name: "scaled(factor=7)"}):
+            assert equal(inner(V), 7 * slope)
+            assert equal(native(V), right)
+            assert equal(inner(V), 7 * slope)
+
+
+LOOK_UP = {
+    "floor": "identity",
+    "astype": "identity",
+    "gather": "interpolated",
+    "dynamic_slice": "interpolated",
+}
+TABLE = jnp.array([0.0, 1.0, 4.0, 9.0])
+AT, MOVED = jnp.array([0.25, 2.5, 3.2]), jnp.array([1.0, 10.0, 100.0])
+
+
+def look_up(at: Any) -> Any:
+    return TABLE[jnp.floor(at).astype(int)]
+
+
+def test_a_look_up_by_a_float_that_was_floored() -> None:
+    with surrogate.override("jax", LOOK_UP) as o:
+        for f in (look_up, jax.jit(look_up), jax.checkpoint(look_up), jax.vmap(look_up)):
+            assert jax.grad(lambda at, f=f: f(at).sum())(AT).tolist() == [1.0, 5.0, 0.0]
+            assert jax.jvp(f, (AT,), (MOVED,))[1].tolist() == [1.0, 50.0, 0.0]
+        assert jax.vmap(jax.grad(look_up))(AT).tolist() == [1.0, 5.0, 0.0]
+    assert o.hits["gather"] >= 4
+    assert o.hits["dynamic_slice"] >= 1
+    assert jax.grad(lambda at: look_up(at).sum())(AT).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_index_of_an_argmax_keeps_its_own_gradient_beside_a_formula() -> None:
+    def chosen(x: Any, table: Any) -> Any:
+        return table[jnp.argmax(x)[None]].sum()
+
+    rules = {"argmax": "identity"}
+    with surrogate.override("jax", rules):
+        by_x, by_table = jax.grad(chosen, (0, 1))(V, WEIGHTS)
+    with surrogate.override("jax", {**rules, "gather": "scaled(factor=3)"}):
+        again, scaled = jax.grad(chosen, (0, 1))(V, WEIGHTS)
+    assert equal(by_x, WEIGHTS)
+    assert equal(again, by_x)
+    assert equal(scaled, 3 * by_table)
+
+
+def test_forward_mode_of_a_formula_that_is_linear_in_the_upstream_gradient() -> None:
+    surrogate.register_native("jax", "tanh", name="thrice", jvp="transposed")(
+        lambda call, g: 3 * call.native(g)
+    )
+    right = 3 * jax.jvp(jnp.tanh, (V,), (WEIGHTS,))[1]
+    with surrogate.override("jax", {"tanh": "thrice"}):
+        assert np.allclose(jax.jvp(jnp.tanh, (V,), (WEIGHTS,))[1], right, rtol=1e-6)
+        assert np.allclose(jax.jvp(jax.jit(jax.vmap(jnp.tanh)), (V,), (WEIGHTS,))[1], right, rtol=1e-6)

@@ -168,3 +168,40 @@ def test_the_value_is_native_bit_by_bit(case, graph):
         found = (tf.function(f, autograph=False) if graph else f)(x)
     assert found.dtype == native.dtype
     assert found.numpy().tobytes() == native.tobytes()
+
+
+PLACES = {
+    "gather_nd": lambda x, i: tf.gather_nd(x, i[:, None]),
+    "item": lambda x, i: x[i[0]],
+    "range": lambda x, i: x[i[0] : i[1]],
+    "tile": lambda x, i: tf.tile(x, i[:1]),
+    "reshape": lambda x, i: tf.reshape(x, tf.stack([i[1], 2])),
+    "segments": lambda x, i: tf.math.unsorted_segment_sum(x, tf.concat([i, i], 0), 4),
+    "roll": lambda x, i: tf.roll(x, i[1], 0),
+    "broadcast": lambda x, i: tf.broadcast_to(x, tf.stack([i[1], 4])),
+    "pad": lambda x, i: tf.pad(x, [[i[0], i[1]]]),
+    "cumsum": lambda x, i: tf.cumsum(x, i[0] - 1),
+    "sum": lambda x, i: tf.reduce_sum(x, i[0] - 1),
+    "concat": lambda x, i: tf.concat([x, x], i[0] - 1),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the override of astype")  # of a graph what becomes a float is counted
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("graph", [False, True])
+def test_integers_that_say_where_elements_are_leave_their_gradient_alone(name, graph):
+    x, at = tf.constant([0.5, 1.0, 4.0, 9.0]), tf.constant([1.25, 2.5])
+
+    def g(x, at):
+        with tf.GradientTape() as tape:
+            tape.watch([x, at])
+            y = PLACES[name](x, tf.cast(at, tf.int32))
+        return tf.convert_to_tensor(tape.gradient(y, x))
+
+    right = (tf.function(g) if graph else g)(x, at)
+    with (
+        surrogate.override("tensorflow", {"astype": "identity"}),
+        pytest.warns(surrogate.SurrogateWarning, match="it says where elements are"),
+    ):
+        found = (tf.function(g) if graph else g)(x, at)
+    assert found.numpy().tolist() == right.numpy().tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -160,3 +161,57 @@ def test_public_functions_end_in_the_op_types_that_they_are_answered_with() -> N
             for call in calls:
                 call()
         assert all(o.hits.values()), (name, o.hits)
+
+
+TABLE_OF_4 = tf.constant([0.0, 1.0, 4.0, 9.0])
+AT, MOVED = tf.constant([0.25, 2.5, 3.2]), tf.constant([1.0, 10.0, 100.0])
+LOOK_UP = {
+    "floor": "identity",
+    "astype": "identity",
+    "GatherV2": "interpolated",
+    "StridedSlice": "interpolated",
+}
+
+
+def look_up(at: Any) -> Any:
+    return tf.gather(TABLE_OF_4, tf.cast(tf.floor(at), tf.int32))
+
+
+def test_a_look_up_by_a_float_that_was_floored() -> None:
+    with surrogate.override("tensorflow", LOOK_UP) as o:
+        for f in (look_up, tf.function(look_up)):
+            with tf.autodiff.ForwardAccumulator(AT, MOVED) as accumulator:
+                y = f(AT)
+            assert accumulator.jvp(y).numpy().tolist() == [1.0, 50.0, 0.0]
+            assert slope(f, AT).tolist() == [1.0, 5.0, 0.0]
+        assert slope(lambda x: TABLE_OF_4[tf.cast(tf.floor(x[1]), tf.int32)], AT).tolist() == [0.0, 5.0, 0.0]
+    assert o.hits["GatherV2"] >= 2
+    assert o.hits["StridedSlice"] >= 1
+
+
+def test_rows_that_were_looked_up_can_be_scaled() -> None:
+    with surrogate.override("tensorflow", {"GatherV2": "scaled(factor=3)"}):
+        found = slope(lambda x: tf.gather(x, [1, 1]), V)
+    assert np.asarray(tf.convert_to_tensor(found)).tolist() == [0.0, 6.0, 0.0]
+
+
+def test_forward_mode_of_a_formula_that_is_linear_in_the_upstream_gradient() -> None:
+    formula = surrogate.register_native("tensorflow", "Tanh", name="thrice", jvp="transposed")
+    formula(lambda call, g: 3 * call.native(g))
+    with surrogate.override("tensorflow", {"Tanh": "thrice"}):
+        with tf.autodiff.ForwardAccumulator(V, V) as accumulator:
+            y = tf.tanh(V)
+        np.testing.assert_allclose(accumulator.jvp(y), 3 * V * (1 - y * y), rtol=1e-6)
+        with tf.autodiff.ForwardAccumulator(V, V) as accumulator:
+            y = tf.function(tf.tanh)(V)
+        np.testing.assert_allclose(accumulator.jvp(y), 3 * V * (1 - y * y), rtol=1e-6)
+
+
+def test_a_function_that_holds_what_has_no_forward_mode_is_refused() -> None:
+    with surrogate.override("tensorflow", {"Tanh": "guided"}):
+        f = tf.function(tf.tanh)
+        with (
+            pytest.raises(surrogate.ForwardModeError, match="Tanh:guided has no forward mode"),
+            tf.autodiff.ForwardAccumulator(V, V),
+        ):
+            f(V)

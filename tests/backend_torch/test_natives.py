@@ -296,3 +296,83 @@ def test_numbers_that_pytorch_wraps_for_itself_after_a_rule_for_a_product() -> N
         assert [g.tolist() for g in torch.autograd.grad(total, parts)] == [[3.0], [3.0, 3.0]]
         mapped = torch.func.grad(lambda x: torch.func.vmap(lambda x: torch.sign(x) * 4)(x).sum())
         assert torch.equal(mapped(V), torch.full((3,), 4.0))
+
+
+def test_the_pull_of_a_transform_that_has_ended() -> None:
+    with surrogate.override("torch", {"aten::relu": "scaled(factor=3)"}):
+        _, pull = torch.func.vjp(torch.relu, V)
+    (found,) = pull(torch.ones(3))
+    assert found.tolist() == [0.0, 3.0, 3.0]
+    assert not found.requires_grad
+
+
+def test_an_operator_of_which_torchscript_has_overloads_of_its_own() -> None:
+    with surrogate.override("torch", {"aten::index": "scaled(factor=2)"}):
+        assert slope(lambda x: x[torch.tensor([2, 0])], V).tolist() == [2.0, 0.0, 2.0]
+
+
+TABLE = torch.tensor([0.0, 1.0, 4.0, 9.0])
+LOOK_UP = {"floor": "identity", "astype": "identity", "aten::index": "interpolated"}
+
+
+def look_up(table: Any, position: Any) -> Any:
+    return table[position.floor().long()]
+
+
+def test_a_look_up_by_a_float_that_was_floored() -> None:
+    at, moved = torch.tensor([0.25, 2.5, 3.2]), torch.tensor([1.0, 10.0, 100.0])
+    with surrogate.override("torch", LOOK_UP) as o:
+        assert slope(lambda x: look_up(TABLE, x), at).tolist() == [1.0, 5.0, 0.0]
+        assert slope(lambda x: look_up(TABLE, x[1]), at).tolist() == [0.0, 5.0, 0.0]
+        mapped = torch.func.vmap(torch.func.grad(lambda x: look_up(TABLE, x).sum()))(at[:, None])
+        assert mapped.flatten().tolist() == [1.0, 5.0, 0.0]
+        assert torch.func.jvp(lambda x: look_up(TABLE, x), (at,), (moved,))[1].tolist() == [1.0, 50.0, 0.0]
+        assert (
+            torch.func.jacfwd(look_up, 1)(TABLE, at).tolist() == torch.diag(V.new_tensor([1, 5, 0])).tolist()
+        )
+        table = TABLE.clone().requires_grad_()
+        x = at.clone().requires_grad_()
+        (g,) = torch.autograd.grad(look_up(table, x).sum(), x, create_graph=True)
+        assert torch.autograd.grad(g.sum(), table)[0].tolist() == [-1.0, 1.0, -1.0, 1.0]
+    assert o.hits["aten::index"] >= 5
+
+
+def test_what_an_integer_gets_goes_where_it_came_from_and_nowhere_else() -> None:
+    def told(call: Any, g: Any) -> Any:
+        seen.append(call.wanted)
+        return call.native(g)[0] if call.wanted[0] else None, 7 * g
+
+    seen: list[Any] = []
+    with surrogate.override("torch", {"astype": "identity", "aten::take": told}):
+        assert slope(lambda x: torch.take(TABLE, x.long()), V[1:]).tolist() == [7.0, 7.0]
+        assert slope(lambda x: torch.take(x, torch.tensor([1, 1])), V).tolist() == [0.0, 2.0, 0.0]
+    assert seen == [(False, True), (True, False)]
+
+
+def test_forward_mode_of_a_formula_that_is_linear_in_the_upstream_gradient() -> None:
+    surrogate.register_native("torch", "aten::relu", name="thrice", jvp="transposed")(
+        lambda call, g: 3 * call.native(g)
+    )
+    derivative = torch.diag(torch.tensor([0.0, 3.0, 3.0]))
+    with surrogate.override("torch", {"aten::relu": "thrice"}):
+        assert torch.equal(torch.func.jacfwd(torch.relu)(V), derivative)
+        _, moved = torch.func.vmap(lambda x, t: torch.func.jvp(torch.relu, (x,), (t,)))(V, V)
+        assert moved.tolist() == [0.0, 6.0, 9.0]
+        twice = torch.func.grad(lambda x: torch.func.jvp(torch.relu, (x,), (x,))[1].sum())(V)
+        assert twice.tolist() == [0.0, 3.0, 3.0]
+    with surrogate.override("torch", {"aten::sqrt": "finite"}):  # by forward mode and then by reverse mode
+        second = torch.func.jacrev(torch.func.jacfwd(torch.sqrt))(torch.tensor([0.0, 4.0]))
+        assert second[1, 1, 1].item() == -1 / 32
+        assert second[0, 0, 0].item() == 0.0
+
+
+def test_origins_pass_the_kernel_of_an_operator_that_has_had_a_rule() -> None:
+    with surrogate.override("torch", {"aten::mul": "scaled(factor=2)"}):
+        assert slope(lambda x: x * torch.ones(3), V).tolist() == [2.0, 2.0, 2.0]
+
+    def thrice(x: Any) -> Any:
+        return ((x > 0).long() * 3).float()
+
+    with surrogate.override("torch", {"greater": "identity", "astype": "identity"}):
+        for f in (thrice, torch.compile(thrice, fullgraph=True, backend="aot_eager")):
+            assert slope(f, V).tolist() == [3.0, 3.0, 3.0]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ class Case(NamedTuple):
         f: calls the op once, on the framework's arrays.
         inputs, g: its operands and the upstream gradient.
         right: the cotangent of each operand, None where it is not looked at.
+        beside: rules of other ops that the formula needs.
     """
 
     framework: str
@@ -33,6 +35,7 @@ class Case(NamedTuple):
     inputs: Sequence[Array]
     g: Array
     right: Sequence[Array | None]
+    beside: Mapping[str, str] = MappingProxyType({})
 
     @property
     def label(self) -> str:
@@ -115,10 +118,37 @@ def inside(image: Array, at: tuple[int, ...]) -> float:
     return float(image[at]) if all(0 <= i < n for i, n in zip(at, image.shape, strict=True)) else 0.0
 
 
+def looked_up(
+    table: Array, at: Sequence[Array], g: Array, where: Callable[[Sequence[Array]], Any]
+) -> tuple[Array, list[Array]]:
+    """The cotangents of a table and of positions in it, the floors of which are looked up.
+
+    ``where(positions)`` gives, as arrays of one shape, the table's index for each entry of ``g``. Every
+    position by itself moves to the next entry; at the end of an axis there is none.
+    """
+    floors = [np.array(np.floor(p), int) for p in at]
+    here = where(floors)
+    by_table = np.zeros_like(table)
+    np.add.at(by_table, here, g)
+    by_positions = []
+    for k, p in enumerate(floors):
+        found = np.zeros(p.shape)
+        for place in np.ndindex(*p.shape):
+            moved = [np.array(one) for one in floors]
+            moved[k][place] += 1
+            there = tuple(np.minimum(i, n - 1) for i, n in zip(where(moved), table.shape, strict=True))
+            found[place] = (g * (table[there] - table[here])).sum()
+        by_positions.append(found)
+    return by_table, by_positions
+
+
 # -- operands ------------------------------------------------------------------------------------------
 
 PLANE, ROW = RANDOM.normal(size=(5, 6)), RANDOM.normal(size=(3, 5))
 VOLUME = RANDOM.normal(size=(3, 4, 4))
+#: Positions in PLANE's rows and columns; the last row and the last column have no next.
+ROWS, COLUMNS = np.array([0.25, 3.5, 4.75, 1.0]), np.array([4.5, 0.75, 2.0, 5.25])
+FLOORED = {"floor": "identity", "astype": "identity"}
 X = np.array([-2.0, -0.5, 0.25, 0.5, 2.0])
 G = np.array([1.0, -1.0, 3.0, -2.0, 2.0])
 ROOTS = np.array([0.0, 4.0, 9.0])
@@ -151,6 +181,58 @@ def sort_case(framework: str, key: str, tau: float, f: Callable[..., Any], k: in
     g = upstream(s.shape)
     right = np.stack([softsorted(x, y, one, tau) for x, y, one in zip(ROW, s, g, strict=True)])
     return Case(framework, key, f"softsort(tau={tau})", f, [ROW], g, [right])
+
+
+def by_rows(at: Sequence[Array]) -> Any:
+    """``table[i]``: rows."""
+    return np.broadcast_arrays(at[0][:, None], np.arange(6))
+
+
+def by_columns(at: Sequence[Array]) -> Any:
+    """``table[:, i]``."""
+    return np.broadcast_arrays(np.arange(5)[:, None], at[0])
+
+
+def by_both(at: Sequence[Array]) -> Any:
+    """``table[i, j]``."""
+    return tuple(at)
+
+
+def along_columns(at: Sequence[Array]) -> Any:
+    """For each row its own columns."""
+    return np.broadcast_arrays(np.arange(len(at[0]))[:, None], at[0])
+
+
+def by_item(at: Sequence[Array]) -> Any:
+    """One row, by a number."""
+    return np.broadcast_arrays(at[0][None], np.arange(6))
+
+
+def in_flat(at: Sequence[Array]) -> Any:
+    """The flat table's entries."""
+    return (at[0],)
+
+
+#: name -> the positions, and where they look.
+LOOKS: dict[str, tuple[Sequence[Array], Callable[[Sequence[Array]], Any]]] = {
+    "rows": ([ROWS], by_rows),
+    "columns": ([COLUMNS], by_columns),
+    "both": ([ROWS, COLUMNS], by_both),
+    "along": ([np.stack([COLUMNS, COLUMNS[::-1], ROWS, COLUMNS - 0.5, COLUMNS])], along_columns),
+    "item": ([np.array(3.25)], by_item),
+    "end": ([np.array(4.25)], by_item),
+    "flat": ([np.array([[3.5, 28.25], [29.5, 11.0]])], in_flat),
+}
+
+
+def look_case(framework: str, key: str, name: str, call: Callable[..., Any], **more: str) -> Case:
+    """PLANE looked up by ``call(table, *positions)``, which floors them."""
+    positions, where = LOOKS[name]
+    table = PLANE.ravel() if name == "flat" else PLANE
+    g = upstream(np.shape(where([np.array(np.floor(p), int) for p in positions])[0]))
+    by_table, by_positions = looked_up(table, positions, g, where)
+    right = [by_table, *by_positions]
+    return Case(framework, key, "interpolated", call, [table, *positions], g, right, {**FLOORED, **more})
 
 
 # -- in each framework ---------------------------------------------------------------------------------
@@ -192,6 +274,17 @@ def in_torch() -> Iterator[Case]:
     for align in (False, True):
         yield grid_case(torch, 2, align)
     yield grid_case(torch, 3, False)
+    for key, name, look in (
+        ("index", "rows", lambda t, i: t[i]),
+        ("index", "columns", lambda t, i: t[:, i]),
+        ("index", "both", lambda t, i, j: t[i, j]),
+        ("index_select", "columns", lambda t, i: t.index_select(1, i)),
+        ("gather", "along", lambda t, i: t.gather(1, i)),
+        ("gather", "along", lambda t, i: torch.take_along_dim(t, i, 1)),
+        ("embedding", "rows", lambda t, i: F.embedding(i, t)),
+        ("take", "flat", lambda t, i: t.take(i)),
+    ):
+        yield look_case("torch", f"aten::{key}", name, floored(look, lambda p: p.floor().long()))
     yield from activations("torch", "aten::relu", torch.relu, X > 0, "aten::tanh", torch.tanh)
 
 
@@ -247,6 +340,17 @@ def in_tensorflow() -> Iterator[Case]:
         np.array([2.0, 5.0]),
         [NORM_BAR],
     )
+    for key, name, look in (
+        ("GatherV2", "rows", tf.gather),
+        ("GatherV2", "columns", lambda t, i: tf.gather(t, i, axis=1)),
+        ("GatherV2", "along", lambda t, i: tf.gather(t, i, axis=1, batch_dims=1)),
+        ("GatherNd", "rows", lambda t, i: tf.gather_nd(t, i[:, None])),
+        ("GatherNd", "both", lambda t, i, j: tf.gather_nd(t, tf.stack([i, j], -1))),
+        ("StridedSlice", "item", lambda t, i: t[i]),
+        ("StridedSlice", "end", lambda t, i: t[i]),
+    ):
+        floor = floored(look, lambda p: tf.cast(tf.floor(p), tf.int32))
+        yield look_case("tensorflow", key, name, floor)
     yield from activations("tensorflow", "Relu", tf.nn.relu, X > 0, "Tanh", tf.tanh)
 
 
@@ -292,7 +396,21 @@ def in_jax() -> Iterator[Case]:
         g,
         right,
     )
+    for key, name, look in (
+        ("gather", "rows", lambda t, i: t[i]),
+        ("gather", "columns", lambda t, i: jnp.take(t, i, axis=1)),
+        ("gather", "both", lambda t, i, j: t[i, j]),
+        ("gather", "along", lambda t, i: jnp.take_along_axis(t, i, 1)),
+        ("dynamic_slice", "item", lambda t, i: t[i]),
+        ("dynamic_slice", "end", lambda t, i: lax.dynamic_index_in_dim(t, i, 0, False)),
+    ):
+        yield look_case("jax", key, name, floored(look, lambda p: jnp.floor(p).astype(int)))
     yield from activations("jax", "custom_jvp_call:relu", jax.nn.relu, X > 0, "tanh", jnp.tanh)
+
+
+def floored(look: Callable[..., Any], floor: Callable[[Any], Any]) -> Callable[..., Any]:
+    """``look`` at the floors of positions."""
+    return lambda table, *positions: look(table, *map(floor, positions))
 
 
 def activations(framework: str, relu: str, f: Any, open_: Array, tanh: str, smooth: Any) -> Iterator[Case]:

@@ -24,6 +24,12 @@ _spec.loader.exec_module(natives)
 
 FRAMEWORKS = [name for name in natives.CASES if importlib.util.find_spec(name)]
 CASES = [case for name in FRAMEWORKS for case in natives.CASES[name]()]
+#: Formulas that are not linear in the upstream gradient, and those of whole functions.
+NO_FORWARD = [
+    case
+    for case in CASES
+    if case.spec in ("guided", "deconvnet") or ("." in case.key and "::" not in case.key)
+]
 
 
 def wide(framework: str) -> Any:
@@ -39,12 +45,28 @@ def test_the_right_numbers_in_every_mode(case: Any) -> None:
     with wide(case.framework):
         check_rule(
             case.framework,
+            {case.key: case.spec, **case.beside},
+            case.f,
+            case.inputs,
+            g=case.g,
+            cotangents=case.right,
+            tolerance=1e-12,
+            forward=not any(case is one for one in NO_FORWARD),
+        )
+
+
+@pytest.mark.parametrize("case", NO_FORWARD, ids=[case.label for case in NO_FORWARD])
+def test_others_have_no_forward_mode(case: Any) -> None:
+    with wide(case.framework), pytest.raises(surrogate.ForwardModeError, match="has no forward mode"):
+        check_rule(
+            case.framework,
             {case.key: case.spec},
             case.f,
             case.inputs,
             g=case.g,
             cotangents=case.right,
             tolerance=1e-12,
+            forward=True,
         )
 
 
