@@ -376,3 +376,17 @@ def test_origins_pass_the_kernel_of_an_operator_that_has_had_a_rule() -> None:
     with surrogate.override("torch", {"greater": "identity", "astype": "identity"}):
         for f in (thrice, torch.compile(thrice, fullgraph=True, backend="aot_eager")):
             assert slope(f, V).tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_integers_times_a_number_keep_their_origin_after_a_rule_for_a_product(
+    backend: str, fresh_compiler: None
+) -> None:
+    """The kernel for the product went past the one that carries origins on, where a compiler had put it."""
+    with surrogate.override("torch", {"aten::mul.Tensor": "swapped"}):
+        slope(lambda x: x * torch.ones(3), V)
+    step = torch.compile(lambda x: ((x > 0).long() * 6 + 1).to(x.dtype), backend=backend, fullgraph=True)
+    with surrogate.override("torch", {"compare": "hardtanh"}):
+        expected = slope(lambda x: 6 * (x > 0).to(x.dtype), V)
+        assert torch.equal(slope(step, V), expected)
+    assert expected.tolist() == [3.0, 0.0, 0.0]
