@@ -311,7 +311,7 @@ def test_an_operator_of_which_torchscript_has_overloads_of_its_own() -> None:
         assert slope(lambda x: x[torch.tensor([2, 0])], V).tolist() == [2.0, 0.0, 2.0]
 
 
-TABLE = torch.tensor([0.0, 1.0, 4.0, 9.0])
+ENTRIES = torch.tensor([0.0, 1.0, 4.0, 9.0])
 LOOK_UP = {"floor": "identity", "astype": "identity", "aten::index": "interpolated"}
 
 
@@ -322,15 +322,15 @@ def look_up(table: Any, position: Any) -> Any:
 def test_a_look_up_by_a_float_that_was_floored() -> None:
     at, moved = torch.tensor([0.25, 2.5, 3.2]), torch.tensor([1.0, 10.0, 100.0])
     with surrogate.override("torch", LOOK_UP) as o:
-        assert slope(lambda x: look_up(TABLE, x), at).tolist() == [1.0, 5.0, 0.0]
-        assert slope(lambda x: look_up(TABLE, x[1]), at).tolist() == [0.0, 5.0, 0.0]
-        mapped = torch.func.vmap(torch.func.grad(lambda x: look_up(TABLE, x).sum()))(at[:, None])
+        assert slope(lambda x: look_up(ENTRIES, x), at).tolist() == [1.0, 5.0, 0.0]
+        assert slope(lambda x: look_up(ENTRIES, x[1]), at).tolist() == [0.0, 5.0, 0.0]
+        mapped = torch.func.vmap(torch.func.grad(lambda x: look_up(ENTRIES, x).sum()))(at[:, None])
         assert mapped.flatten().tolist() == [1.0, 5.0, 0.0]
-        assert torch.func.jvp(lambda x: look_up(TABLE, x), (at,), (moved,))[1].tolist() == [1.0, 50.0, 0.0]
+        assert torch.func.jvp(lambda x: look_up(ENTRIES, x), (at,), (moved,))[1].tolist() == [1.0, 50.0, 0.0]
         assert (
-            torch.func.jacfwd(look_up, 1)(TABLE, at).tolist() == torch.diag(V.new_tensor([1, 5, 0])).tolist()
+            torch.func.jacfwd(look_up, 1)(ENTRIES, at).tolist() == torch.diag(V.new_tensor([1, 5, 0])).tolist()
         )
-        table = TABLE.clone().requires_grad_()
+        table = ENTRIES.clone().requires_grad_()
         x = at.clone().requires_grad_()
         (g,) = torch.autograd.grad(look_up(table, x).sum(), x, create_graph=True)
         assert torch.autograd.grad(g.sum(), table)[0].tolist() == [-1.0, 1.0, -1.0, 1.0]
@@ -344,7 +344,7 @@ def test_what_an_integer_gets_goes_where_it_came_from_and_nowhere_else() -> None
 
     seen: list[Any] = []
     with surrogate.override("torch", {"astype": "identity", "aten::take": told}):
-        assert slope(lambda x: torch.take(TABLE, x.long()), V[1:]).tolist() == [7.0, 7.0]
+        assert slope(lambda x: torch.take(ENTRIES, x.long()), V[1:]).tolist() == [7.0, 7.0]
         assert slope(lambda x: torch.take(x, torch.tensor([1, 1])), V).tolist() == [0.0, 2.0, 0.0]
     assert seen == [(False, True), (True, False)]
 
