@@ -29,6 +29,7 @@ from surrogate._live import Live, Values
 from surrogate._partial import Kind, Partial, Window, apply
 from surrogate._probe import probe
 from surrogate._rule import Array, Needs, Rule
+from surrogate._variable import ParameterValue
 
 _NOTHING: Values = {}
 
@@ -65,6 +66,10 @@ class ElementwiseRule(Rule):
     def factors(self) -> tuple[float, ...]:
         """The numbers by which masks and constants scale."""
         return tuple(value for p in self._partials for value in (p.inside, p.outside))
+
+    @property
+    def variables(self) -> Sequence[ParameterValue]:
+        return self.live.variables
 
     @property
     def shaped(self) -> bool:

@@ -46,6 +46,11 @@ class Live:
         return bool(self._values)
 
     @property
+    def variables(self) -> tuple[ParameterValue, ...]:
+        """Those that change."""
+        return tuple(self._values[name] for name in self.changing)
+
+    @property
     def shaped(self) -> bool:
         """Whether one has a shape, so that inputs may not be cut or flattened."""
         return any(value.shape for value in self._values.values())

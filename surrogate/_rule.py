@@ -12,6 +12,7 @@ from surrogate._partial import Kind
 if TYPE_CHECKING:
     from surrogate._gradient import Gradient
     from surrogate._learned import Learned
+    from surrogate._variable import ParameterValue
 
 Array = Any
 Needs = Sequence[bool] | None
@@ -90,6 +91,11 @@ class Rule(abc.ABC):
     def selects(self, needs: Needs = None) -> bool:
         """Whether :meth:`vjp` does no arithmetic: each cotangent is ``g`` or 0, element by element."""
         return False
+
+    @property
+    def variables(self) -> Sequence[ParameterValue]:
+        """The parameters that change, which :meth:`save` reads by ``xp.parameter``."""
+        return ()
 
     @property
     def shaped(self) -> bool:

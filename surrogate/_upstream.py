@@ -11,6 +11,7 @@ from surrogate._live import Live
 from surrogate._partial import Kind, apply, as_window
 from surrogate._probe import probe_upstream
 from surrogate._rule import Array, Needs, Rule
+from surrogate._variable import ParameterValue
 
 
 class UpstreamRule(Rule):
@@ -33,6 +34,10 @@ class UpstreamRule(Rule):
 
     def kept(self, needs: Needs = None) -> Kind:
         return Kind.INPUTS if any(self._wanted(needs)) else Kind.CONSTANT
+
+    @property
+    def variables(self) -> Sequence[ParameterValue]:
+        return self._live.variables
 
     @property
     def shaped(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,10 @@ import jax
 
 import surrogate
 from surrogate_jax._call import Call, Value
+from surrogate_jax._control_flow import ReadBefore, in_control_flow
 from surrogate_jax._placement import vary_together
 from surrogate_jax._primitive import surrogate_p
+from surrogate_jax._scope import suspended
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ def bind(call: Call, operands: Sequence[Any]) -> Any:
     if rule.shaped:  # here, where nothing is mapped yet, are the shapes that the user sees
         rule.check([x for x in call.inputs(operands) if hasattr(x, "dtype")])
     if not isinstance(rule, surrogate.LearnedRule):
+        if rule.variables and in_control_flow(sys._getframe(1)):
+            return _bind_with_values(call, operands)
         return surrogate_p.bind(*operands, call=call)
     tensors = [one.tensor for one in rule.learned]
     for tensor in tensors:
@@ -54,7 +59,18 @@ def bind(call: Call, operands: Sequence[Any]) -> Any:
             raise surrogate.ParameterError(
                 f"{rule.id}: a learned parameter is a {type(tensor).__name__}, where JAX needs an array."
             )
-    numbers = (*call.numbers, *[None] * len(tensors))
-    native = _Ignoring(call.native, len(tensors))
-    learned = Call(rule.apart, native, numbers, len(tensors), call.place)
-    return surrogate_p.bind(*vary_together([*operands, *tensors]), call=learned)
+    return _bind(call, rule.apart, operands, tensors)
+
+
+def _bind_with_values(call: Call, operands: Sequence[Any]) -> Any:
+    rule = ReadBefore(call.rule)
+    with suspended(*operands):
+        values = rule.read(operands)
+    return _bind(call, rule, operands, values)
+
+
+def _bind(call: Call, rule: surrogate.Rule, operands: Sequence[Any], more: Sequence[Any]) -> Any:
+    """With more operands, which the value ignores."""
+    numbers = (*call.numbers, *[None] * len(more))
+    full = Call(rule, _Ignoring(call.native, len(more)), numbers, len(more), call.place)
+    return surrogate_p.bind(*vary_together([*operands, *more]), call=full)

@@ -20,6 +20,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from surrogate_jax import _checked, _namespace as xp
 from surrogate_jax._call import Call
+from surrogate_jax._control_flow import ReadBefore
 from surrogate_jax._placement import common_sharding, spread, to_shape
 from surrogate_jax._scope import suspended
 
@@ -65,7 +66,7 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
         return y, _zeros_like(y)
     needs = call.needs(moving)
     with suspended(y):
-        saved = call.rule.save(xp, call.inputs([_in_dtype(x, y.dtype) for x in primals]), needs)
+        saved = call.rule.save(xp, call.inputs(_inputs(primals, y.dtype, call)), needs)
         moved = [spread(t, y) for t, moves in zip(tangents, moving, strict=True) if moves]
     arrays = [x for x in saved if type(x) is not float]
     numbers = tuple(x if type(x) is float else None for x in saved)  # in the place of a bound, say
@@ -75,6 +76,12 @@ def _derivative(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) 
 def _zeros_like(y: Any) -> Any:
     with suspended(y):
         return jnp.zeros_like(y)
+
+
+def _inputs(primals: Sequence[Any], dtype: Any, call: Call) -> list[Any]:
+    """In one dtype; the values of variables that were read before keep all their digits."""
+    count = len(primals) - call.learned if isinstance(call.rule, ReadBefore) else len(primals)
+    return [*(_in_dtype(x, dtype) for x in primals[:count]), *primals[count:]]
 
 
 def _in_dtype(x: Any, dtype: Any) -> Any:

@@ -39,28 +39,56 @@ def test_a_pullback_uses_what_its_forward_saw():
     np.testing.assert_allclose(back(np.ones_like(X))[0], expected, rtol=2e-6)
 
 
-BRANCH = pytest.mark.xfail(
-    strict=True,
-    raises=TypeError,
-    reason="JAX has no references among the constants of a branch that is differentiated after it was traced",
-)
+FUNCTIONS = {
+    "scan": lambda x: jax.lax.scan(lambda c, row: (c + jnp.sign(row).sum(), row), 0.0, x)[0],
+    "cond": lambda x: jax.lax.cond(x[0, 0] < 9, lambda v: jnp.sign(v).sum(), jnp.sum, x),
+    "switch": lambda x: jax.lax.switch(1, [jnp.sum, lambda v: jnp.sign(v).sum()], x),
+    "scan in cond": lambda x: jax.lax.cond(x[0, 0] < 9, FUNCTIONS["scan"], jnp.sum, x),
+    "checkpoint": lambda x: jax.checkpoint(jnp.sign)(x).sum(),
+    "vmap": lambda x: jax.vmap(jnp.sign)(x).sum(),
+}
 
 
-@pytest.mark.parametrize("around", ["scan", pytest.param("cond", marks=BRANCH), "checkpoint", "vmap"])
-def test_it_is_read_inside_control_flow(around):
+def along_a_line(f):
+    """The derivative by each element, in forward mode."""
+    units = jnp.eye(X.size).reshape(-1, *X.shape)
+    return lambda x: jnp.stack([jax.jvp(f, (x,), (unit,))[1] for unit in units]).reshape(X.shape)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=list(FUNCTIONS))
+def test_it_is_read_inside_control_flow(f):
     k = surrogate.Variable(2.0)
     found = surrogate.gradient("sign", "tanh", slope=k)
-    functions = {
-        "scan": lambda x: jax.lax.scan(lambda c, row: (c + jnp.sign(row).sum(), row), 0.0, x)[0],
-        "cond": lambda x: jax.lax.cond(x[0, 0] > 0, lambda v: jnp.sign(v).sum(), lambda v: v.sum(), x),
-        "checkpoint": lambda x: jax.checkpoint(jnp.sign)(x).sum(),
-        "vmap": lambda x: jax.vmap(jnp.sign)(x).sum(),
-    }
-    slope = jax.jit(jax.grad(functions[around]))
+    slopes = [jax.jit(jax.grad(f)), jax.grad(jax.jit(f)), jax.grad(f), jax.jit(along_a_line(f))]
     with surrogate.override("jax", {"sign": found}):
         for value in (2.0, 0.5):
             k.value = value
-            np.testing.assert_allclose(slope(X), reference.vjp("sign", found, X)[0], rtol=2e-6)
+            for slope in slopes:
+                np.testing.assert_allclose(slope(X), reference.vjp("sign", found, X)[0], rtol=2e-6)
+
+
+NOT_IN_JAX = {
+    "a mapped branch": lambda branch: jax.vmap(jax.grad(branch)),
+    "a branch that is recomputed": lambda branch: jax.jit(jax.grad(jax.checkpoint(branch))),
+    "a branch in a loop": lambda branch: jax.grad(
+        lambda x: jax.lax.scan(lambda c, v: (c + branch(v), v), 0.0, x[None])[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("around", NOT_IN_JAX.values(), ids=list(NOT_IN_JAX))
+def test_what_jax_cannot_do_with_a_reference_in_a_branch_raises(around):
+    """JAX's own, as the first half shows, which is without us."""
+    reference_of_jax = jax.new_ref(jnp.float32(2.0))
+    x = jnp.ones(1) if around is NOT_IN_JAX["a mapped branch"] else jnp.float32(1.0)
+    with pytest.raises(NotImplementedError, match="State effect not supported"):
+        around(lambda x: jax.lax.cond(x < 9, lambda v: v * reference_of_jax[...], lambda v: v, x))(x)
+    slope = surrogate.gradient("sign", "tanh", slope=surrogate.Variable(2.0))
+    with (
+        pytest.raises(NotImplementedError, match="State effect not supported"),
+        surrogate.override("jax", {"sign": slope}),
+    ):
+        around(lambda x: jax.lax.cond(x < 9, jnp.sign, lambda v: v, x))(x)
 
 
 def test_an_array_of_jaxs_is_an_array():
@@ -91,3 +119,28 @@ def test_it_meets_the_axes_that_the_user_sees(axis):
     rows = np.moveaxis(x, axis, 0)
     expected = np.stack([reference.vjp("sign", found, row)[0] for row in rows])
     np.testing.assert_allclose(np.moveaxis(got, axis, 0), expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_in_a_branch_the_numbers_are_those_of_everywhere(dtype):
+    """The value that a branch is given keeps its digits, also beside an input of half precision."""
+    k = surrogate.Variable(0.3)  # no number of 16 bits
+    x = jnp.asarray(X, dtype)
+    with surrogate.override("jax", {"sign": surrogate.gradient("sign", "tanh", slope=k)}):
+        expected = jax.jit(jax.grad(lambda x: jnp.sign(x).sum()))(x)
+        found = jax.jit(jax.grad(lambda x: jax.lax.cond(x[0, 0] < 99, jnp.sign, lambda v: v, x).sum()))(x)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_second_derivative_in_a_branch():
+    k = surrogate.Variable(2.0)
+    found = surrogate.gradient("sign", "tanh", slope=k)
+
+    def slope(f):
+        return jax.jit(jax.grad(lambda x: jax.grad(f)(x)))(0.3)
+
+    with surrogate.override("jax", {"sign": found}):
+        expected = slope(jnp.sign)
+        in_branch = slope(lambda x: jax.lax.cond(x < 9, jnp.sign, lambda v: v, x))
+        np.testing.assert_allclose(in_branch, expected, rtol=1e-6)
+    assert expected != 0

@@ -328,7 +328,8 @@ def test_a_look_up_by_a_float_that_was_floored() -> None:
         assert mapped.flatten().tolist() == [1.0, 5.0, 0.0]
         assert torch.func.jvp(lambda x: look_up(ENTRIES, x), (at,), (moved,))[1].tolist() == [1.0, 50.0, 0.0]
         assert (
-            torch.func.jacfwd(look_up, 1)(ENTRIES, at).tolist() == torch.diag(V.new_tensor([1, 5, 0])).tolist()
+            torch.func.jacfwd(look_up, 1)(ENTRIES, at).tolist()
+            == torch.diag(V.new_tensor([1, 5, 0])).tolist()
         )
         table = ENTRIES.clone().requires_grad_()
         x = at.clone().requires_grad_()

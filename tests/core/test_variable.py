@@ -182,3 +182,12 @@ def test_a_mirror_is_made_once_and_follows():
     assert k.mirror("b", float) == 1.0
     k.value = 2.0
     assert (made, k.mirror("a", Mirror) is first, k.mirror("b", float)) == ([1.0, -2.0], True, 2.0)
+
+
+@pytest.mark.parametrize("name", ["tanh", "hardtanh"])
+def test_a_rule_names_the_variables_that_it_reads(name):
+    parameter = "slope" if name == "tanh" else "width"
+    k = surrogate.Variable(2.0)
+    assert list(surrogate.gradient("sign", name, **{parameter: k}).rule.variables) == [k]
+    assert list(surrogate.gradient("sign", name, **{parameter: np.array([2.0, 3.0])}).rule.variables) == []
+    assert list(surrogate.gradient("sign", name).rule.variables) == []
