@@ -5,9 +5,12 @@ from __future__ import annotations
 import abc
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from surrogate._errors import UnknownNameError
 
 if TYPE_CHECKING:
     from surrogate._backend import Backend
@@ -71,6 +74,16 @@ class Driver(abc.ABC):
         if op not in self._first:
             self._first[op] = next(iter(self.spellings(op).values()))
         return self._first[op](*inputs, **attributes)
+
+    def on(self, device: str) -> AbstractContextManager[None]:
+        """Until it is left, what :meth:`asarray` makes lies on this device, by the framework's name of it.
+
+        Raises:
+            UnknownNameError: there is no such device, or the framework has none to choose from.
+        """
+        raise UnknownNameError(
+            f"the backend {self.backend.name!r} has no device {device!r} to choose: it has one."
+        )
 
     def convertible(self) -> Mapping[str, Callable[[Any], Any]]:
         """Operands that are no arrays of the framework but turn into them: a name, and what makes one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from surrogate import Driver, Spelling
+from surrogate import Driver, Spelling, UnknownNameError
 from surrogate_jax import _uses
 
 Array = Any
@@ -124,6 +125,17 @@ class JaxDriver(Driver):
     def asarray(self, x: Any) -> Array:
         """The array on the default device, of the same dtype."""
         return jnp.asarray(x)
+
+    def on(self, device: str) -> AbstractContextManager[None]:
+        """The first device of a platform: ``gpu``, ``tpu``, ``cpu``."""
+        try:
+            found = jax.devices(device)[0]
+        except RuntimeError as error:
+            raise UnknownNameError(
+                f"JAX has no device {device!r} here: {str(error).splitlines()[0]}"
+            ) from error
+        context: AbstractContextManager[None] = jax.default_device(found)
+        return context
 
     def numpy(self, x: Array) -> Any:
         """The array on the host."""

@@ -6,6 +6,7 @@ import gc
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
@@ -13,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
-from surrogate import Driver, Spelling
+from surrogate import Driver, Spelling, UnknownNameError
 from surrogate_tensorflow import _hooks, _uses
 from surrogate_tensorflow._spellings import OP_TYPES
 
@@ -133,6 +134,14 @@ class TensorFlowDriver(Driver):
     def asarray(self, x: Any) -> Array:
         """A constant."""
         return tf.constant(x)
+
+    def on(self, device: str) -> AbstractContextManager[None]:
+        """A logical device, as ``GPU:0``."""
+        known = [one.name.removeprefix("/device:") for one in tf.config.list_logical_devices()]
+        if device not in known:
+            raise UnknownNameError(f"TensorFlow has no device {device!r} here: it has {', '.join(known)}.")
+        context: AbstractContextManager[None] = tf.device(device)
+        return context
 
     def numpy(self, x: Array) -> Any:
         """The values."""

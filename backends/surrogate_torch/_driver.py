@@ -7,7 +7,9 @@ import importlib
 import math
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ import torch.nn.functional as F  # noqa: N812  (as everybody writes it)
 from torch import nn
 from torch.autograd import forward_ad
 
-from surrogate import Driver, Spelling
+from surrogate import Driver, Spelling, UnknownNameError
 from surrogate_torch import _uses
 
 Array = Any
 Function = Callable[..., Array]
+
+_device: ContextVar[str] = ContextVar("surrogate_torch.driver_device", default="cpu")
 
 
 def _in_place(name: str, **named: Any) -> Function:
@@ -123,7 +127,22 @@ class TorchDriver(Driver):
 
     def asarray(self, x: Any) -> Array:
         """A tensor that owns its memory; ml_dtypes' bfloat16 becomes torch's."""
-        return asarray(np.asarray(x))
+        return asarray(np.asarray(x)).to(_device.get())
+
+    @contextmanager
+    def on(self, device: str) -> Iterator[None]:
+        """A device of ``torch.device``, ``cuda``, ``cuda:1``. No mode of PyTorch's: ops run as always."""
+        try:
+            torch.zeros(1, device=device)
+        except (RuntimeError, AssertionError) as error:
+            raise UnknownNameError(
+                f"PyTorch has no device {device!r} here: {str(error).splitlines()[0]}"
+            ) from error
+        token = _device.set(device)
+        try:
+            yield
+        finally:
+            _device.reset(token)
 
     def numpy(self, x: Array) -> Any:
         """A NumPy array; bfloat16 as ml_dtypes' type."""

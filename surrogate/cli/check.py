@@ -22,8 +22,16 @@ _LINES = 60
 @click.option("--op", "ops", multiple=True, help="Only checks of this op; may be repeated.")
 @click.option("--promise", "promises", multiple=True, help="Only this promise, as vjp; may be repeated.")
 @click.option("--all", "every", is_flag=True, help="Print every failure, however many there are.")
+@click.option("--device", help="Where the arrays lie, by the framework's name of it, as cuda.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check(backend: str, ops: tuple[str, ...], promises: tuple[str, ...], every: bool, as_json: bool) -> None:
+def check(
+    backend: str,
+    ops: tuple[str, ...],
+    promises: tuple[str, ...],
+    every: bool,
+    device: str | None,
+    as_json: bool,
+) -> None:
     """Check everything that BACKEND claims against the reference, and print the results.
 
     Ends with status 1 if a check fails or there was nothing to check, with 2 for an op that BACKEND refuses.
@@ -48,6 +56,7 @@ def check(backend: str, ops: tuple[str, ...], promises: tuple[str, ...], every: 
             found,
             ops=chosen or None,
             promises=set(promises) or None,
+            device=device,
             progress=lambda one, number, total: bars.update(
                 task, completed=number, total=total, description=one.id
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any, Literal
@@ -99,6 +100,7 @@ class Report:
         unsupported: op -> why it cannot do it.
         results: one per check, in order.
         seconds: how long all took.
+        device: where the arrays lay; empty for the framework's default.
     """
 
     backend: str
@@ -110,6 +112,7 @@ class Report:
     unsupported: dict[str, str]
     results: list[Result]
     seconds: float = 0.0
+    device: str = ""
 
     @property
     def ok(self) -> bool:
@@ -144,7 +147,8 @@ class Report:
     def __str__(self) -> str:
         """Counts, what is not claimed or known to fail, and every failure with its numbers."""
         counts = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
-        lines = [f"{self.backend} ({self.framework} {self.version}): {counts or 'nothing checked'}"]
+        place = f" on {self.device}" if self.device else ""
+        lines = [f"{self.backend} ({self.framework} {self.version}{place}): {counts or 'nothing checked'}"]
         lines += [f"  not claimed: {claim} ({CLAIMS[claim]})" for claim in self.not_claimed]
         lines += [f"  unsupported: {op}: {why}" for op, why in self.unsupported.items()]
         known = Counter(one.reason for one in self.results if one.outcome == "expected failure")
@@ -179,6 +183,7 @@ def check_backend(
     expected_failures: Mapping[str, str] | None = None,
     progress: Callable[[Check, int, int], None] | None = None,
     target: Target | None = None,
+    device: str | None = None,
 ) -> Report:
     """Run the checks of a backend and report; needs no pytest.
 
@@ -190,11 +195,12 @@ def check_backend(
             declares.
         progress: called before each check with it, its number from 0, and how many there are.
         target: keeps the numbers for comparing backends; made here if None.
+        device: where the arrays lie, by the framework's name of it (``cuda``, ``gpu``); its default if None.
 
     Raises:
         UnknownBackendError, MissingFrameworkError, BrokenBackendError, IncompatibleFrameworkError:
             the backend cannot be had; says what to do.
-        UnknownOpError, UnknownNameError: no op, or no promise, has this name.
+        UnknownOpError, UnknownNameError: no op, no promise or no device has this name.
     """
     loaded = load_backend(backend)
     for op in ops or ():
@@ -212,14 +218,15 @@ def check_backend(
     reasons = match(declared(loaded, expected_failures or {}), planned, loaded.name)
     target = target or Target(loaded)
     begun, results = time.perf_counter(), []
-    for number, check in enumerate(chosen):
-        if progress is not None:
-            progress(check, number, len(chosen))
-        results.append(_run(check, target, reasons.get(check.id)))
-    return report(loaded, results, time.perf_counter() - begun)
+    with nullcontext() if device is None else target.driver.on(device):
+        for number, check in enumerate(chosen):
+            if progress is not None:
+                progress(check, number, len(chosen))
+            results.append(_run(check, target, reasons.get(check.id)))
+    return report(loaded, results, time.perf_counter() - begun, device or "")
 
 
-def report(backend: Backend, results: Iterable[Result], seconds: float) -> Report:
+def report(backend: Backend, results: Iterable[Result], seconds: float, device: str = "") -> Report:
     """A report of these results."""
     return Report(
         backend=backend.name,
@@ -231,6 +238,7 @@ def report(backend: Backend, results: Iterable[Result], seconds: float) -> Repor
         unsupported=dict(backend.unsupported),
         results=list(results),
         seconds=round(seconds, 2),
+        device=device,
     )
 
 

@@ -22,6 +22,12 @@ def test_json_is_the_report(run):
     assert set(report["matrix"]) == {"floor"}
 
 
+def test_a_device_that_is_not_there_is_told_before_anything_runs(run):
+    result = run("check", "autograd", "--op", "floor", "--device", "cuda")
+    assert result.exit_code == 2
+    assert "'autograd' has no device 'cuda' to choose" in result.stderr
+
+
 @pytest.fixture
 def lying(monkeypatch, toy_backend):
     """A backend whose cotangents are all one and a half times too large."""
