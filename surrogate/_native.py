@@ -117,7 +117,7 @@ class NativeFormula:
         key: the native name or function path it is for.
         name: the formula's name.
         function: gives one cotangent per input, or None for one that gets none.
-        jvp: ``jvp(call, tangents, **parameters)`` gives the output's tangent; :data:`TRANSPOSED`: the formula
+        jvp: ``jvp(call, tangents, **parameters)`` gives the output's tangent; ``"transposed"``: the formula
             is linear in the upstream gradient, and the tangent is made of it; None: no forward mode.
         registered: whether it can be found by its name.
     """

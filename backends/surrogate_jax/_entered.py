@@ -10,6 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,7 +23,7 @@ from jax.extend.core import jaxpr_as_fun
 import surrogate
 from surrogate_jax._consumers import RULES, Step, origins_of, result
 from surrogate_jax._formula import graft_p
-from surrogate_jax._hooks import PRIVATE, PUBLIC, is_passing
+from surrogate_jax._hooks import PRIVATE, PUBLIC, caller, is_passing
 from surrogate_jax._origins import Origin, any_alive, origin_of, set_origin
 from surrogate_jax._scope import is_suspended, suspended
 from surrogate_jax._whose import INDEXING, origin
@@ -72,6 +73,8 @@ class _Jit(threading.local):
 
 
 _jit = _Jit()
+#: Functions of JAX's that look up, and compare the index with 0 before; and the primitives' own.
+_LOOK_UPS = (*INDEXING, "gather", "dynamic_slice")
 _OURS = str(Path(__file__).parent)
 _warned: set[tuple[str, int]] = set()
 
@@ -83,8 +86,8 @@ def concerned(args: Sequence[Any]) -> bool:
 
 def _corrects_an_index(frame: FrameType) -> bool:
     """Whether JAX compares an index with 0 before it looks up: the look-up says what becomes of it."""
-    found = origin(frame)
-    return found.outermost is not None and found.outermost[1] in INDEXING and found.function != "gather"
+    found = origin(caller(frame))
+    return found.outermost is not None and found.outermost[1] in _LOOK_UPS and found.function not in _LOOK_UPS
 
 
 def consumed(name: str, bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -124,16 +127,27 @@ def entered(bind: Callable[..., Any], args: Sequence[Any], params: Mapping[str, 
     if PRIVATE not in (params["jaxpr"].jaxpr.debug_info.func_src_info or ""):
         _warn(f"the jitted function {params['name']}", sys._getframe(2))
         return values
+    inside = step_by_step(partial(jaxpr_as_fun(params["jaxpr"]), *args), params["name"], sys._getframe(2))
+    return [_like(value, other) for value, other in zip(values, inside, strict=True)]
+
+
+def step_by_step(run: Callable[[], Sequence[Any]], name: str, frame: FrameType) -> Sequence[Any]:
+    """Run the steps of a jit of which an operand has an origin: if none carries it on that is told."""
     before = _jit.grafted
     _jit.depth, _jit.grafted = _jit.depth + 1, False
     try:
-        inside = jaxpr_as_fun(params["jaxpr"])(*args)
-        carries = _jit.grafted or any(origin_of(x) is not None for x in inside)
+        found = run()
+        carries = _jit.grafted or any(origin_of(x) is not None for x in found)
     finally:
         _jit.depth, _jit.grafted = _jit.depth - 1, before or _jit.grafted
-    if not carries and not _jit.depth and not _corrects_an_index(sys._getframe(2)):
-        _warn(f"{params['name']}, which carries none on here", sys._getframe(2))
-    return [_like(value, other) for value, other in zip(values, inside, strict=True)]
+    if not carries and not _jit.depth and not _corrects_an_index(frame):
+        _warn(f"{name}, which carries none on here", frame)
+    return found
+
+
+def carried_on() -> None:
+    """A float carries the gradient of an operand's origin on."""
+    _jit.grafted = True
 
 
 def _carried_in(name: str, args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
@@ -161,7 +175,7 @@ def _like(value: Array, inside: Array) -> Array:
 
 def _graft(value: Array, carrier: Array) -> Array:
     """The value itself, with the gradient of the carrier."""
-    _jit.grafted = True
+    carried_on()
     if not isinstance(carrier, jax.core.Tracer):
         return value
     with suspended(value):

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import surrogate
 from surrogate import NativeCall, NativeGradient, NativeKit, UnknownOpError, UnsupportedOpError, Values
 from surrogate_jax._consumers import Step, origins_of, result
-from surrogate_jax._entered import concerned, consumed
+from surrogate_jax._entered import carried_on, concerned, consumed, step_by_step
 from surrogate_jax._formula import Call, formula_p
 from surrogate_jax._hooks import (
     JIT_FRAMES,
@@ -261,6 +261,7 @@ def _captured(
         return consumed(f"{name}_p", formula, args, params)
     with suspended(*args):
         twins = [None if o is None else o.twin() for o in origins_of(args)]
+    carried_on()
     return formula(*args, twins=twins)
 
 
@@ -291,7 +292,8 @@ def _jit_hook(backend: surrogate.Backend, names: Collection[str], bind: Bind) ->
             else:
                 inside = frozenset()
             if inside:
-                return _evaluate(state, inside, params["jaxpr"], args, frame)
+                steps = functools.partial(_evaluate, state, inside, params["jaxpr"], args, frame)
+                return step_by_step(steps, function or params["name"], frame) if concerned(args) else steps()
         return bind(*args, **params)
 
     return passing(hooked)

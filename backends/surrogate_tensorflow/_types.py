@@ -30,19 +30,13 @@ def attribute_of(attributes: Any) -> Callable[[str], Any]:
     return found.__getitem__
 
 
-class EagerNode:
-    """What a classic gradient function sees of an op that ran eagerly.
+class _Attributes:
+    """The attributes of an op that ran eagerly."""
 
-    Attributes:
-        type: the op type.
-        inputs, outputs: its tensors.
-    """
+    def __init__(self, op_type: str, attributes: Any) -> None:
+        self._type, self._attributes = op_type, attributes or ()
 
-    def __init__(self, op_type: str, inputs: Sequence[Any], attributes: Any, outputs: Sequence[Any]) -> None:
-        self.type, self.inputs, self.outputs = op_type, tuple(inputs), tuple(outputs)
-        self._attributes = attributes or ()
-
-    def get_attr(self, name: str) -> Any:
+    def get(self, name: str) -> Any:
         """The value of an attribute of the op.
 
         Raises:
@@ -50,8 +44,22 @@ class EagerNode:
         """
         found = dict(zip(self._attributes[::2], self._attributes[1::2], strict=True))
         if name not in found:
-            raise ValueError(f"the op {self.type} has no attribute {name!r}; it has: {', '.join(found)}.")
+            raise ValueError(f"the op {self._type} has no attribute {name!r}; it has: {', '.join(found)}.")
         return found[name]
+
+
+class EagerNode:
+    """What a classic gradient function sees of an op that ran eagerly.
+
+    Attributes:
+        type: the op type.
+        inputs, outputs: its tensors.
+        get_attr: gives the value of an attribute by its name, and keeps none of the tensors.
+    """
+
+    def __init__(self, op_type: str, inputs: Sequence[Any], attributes: Any, outputs: Sequence[Any]) -> None:
+        self.type, self.inputs, self.outputs = op_type, tuple(inputs), tuple(outputs)
+        self.get_attr = _Attributes(op_type, attributes).get
 
 
 def classic(name: str, node: Any) -> Callable[..., list[Any]]:

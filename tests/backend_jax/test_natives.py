@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 import jax
@@ -278,3 +279,31 @@ def test_forward_mode_of_a_formula_that_is_linear_in_the_upstream_gradient() -> 
     with surrogate.override("jax", {"tanh": "thrice"}):
         assert np.allclose(jax.jvp(jnp.tanh, (V,), (WEIGHTS,))[1], right, rtol=1e-6)
         assert np.allclose(jax.jvp(jax.jit(jax.vmap(jnp.tanh)), (V,), (WEIGHTS,))[1], right, rtol=1e-6)
+
+
+TABLE_OF_5 = jnp.arange(5.0) ** 2
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        lambda i: lax.dynamic_slice(TABLE_OF_5, (i[0],), (1,)),
+        lambda i: jnp.take(TABLE_OF_5, i),
+        lambda i: jnp.take_along_axis(TABLE_OF_5, i, 0),
+        lambda i: TABLE_OF_5[i],
+    ],
+)
+@pytest.mark.parametrize("formula", [True, False])
+def test_a_look_up_says_that_a_gradient_ends_just_where_it_has_no_formula(
+    look_up: Any, formula: bool
+) -> None:
+    """JAX compares an index with 0 before: that no comparison takes it on says nothing."""
+    rules = {"astype": "identity", **dict.fromkeys(("gather", "dynamic_slice"), "interpolated")}
+    with surrogate.override("jax", rules if formula else {"astype": "identity"}):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = jax.grad(lambda x: look_up(x.astype(int)).sum())(jnp.array([1.5, 2.5]))
+    ended = [str(w.message) for w in caught if "its gradient ends there" in str(w.message)]
+    assert found[0] == (3.0 if formula else 0.0)
+    assert len(ended) == (not formula)
+    assert not any("lt," in text or "less" in text for text in ended)

@@ -186,16 +186,34 @@ def _under(spec, f):
 
 def test_nothing_piles_up():
     x = tf.constant(X)
+    gc.collect()
+    before = len(_origins._table)
     with surrogate.override("tensorflow", {"compare": "sigmoid"}), tf.GradientTape() as tape:
         tape.watch(x)
         for _ in range(10_000):
             spikes = tf.cast(x > 0, F)
         kept = x > 0
         assert _origins.eager_origin(kept) is not None
-    assert len(_origins._table) == 1
+    assert len(_origins._table) == before + 1
     del kept, spikes, tape
     gc.collect()
-    assert not _origins._table
+    assert len(_origins._table) == before == 0
+
+
+@pytest.mark.parametrize(
+    "use", [lambda b: b[0], lambda b: ~b, lambda b: tf.stack([b, b]), lambda b: tf.cast(b, tf.int32) * 2 + 1]
+)
+def test_what_is_made_of_a_boolean_is_let_go_too(use):
+    """The origin of a result held the op, and so the result itself, for good."""
+    x = tf.constant(X)
+    before = len(_origins._table)
+    with surrogate.override("tensorflow", {"compare": "sigmoid"}), tf.GradientTape() as tape:
+        tape.watch(x)
+        kept = use(x > 0)
+        assert _origins.eager_origin(kept) is not None
+    del kept, tape
+    gc.collect()
+    assert len(_origins._table) == before
 
 
 @pytest.mark.filterwarnings("ignore::surrogate.NothingCapturedWarning")
