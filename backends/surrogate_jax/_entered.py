@@ -39,23 +39,12 @@ CUTS: Mapping[str, str] = {
 }
 #: Primitives that carry an origin at most for an index, or never.
 _ENDS = (
-    *(
-        "sign_p",
-        "abs_p",
-        "clamp_p",
-        "lt_p",
-        "le_p",
-        "gt_p",
-        "ge_p",
-        "sort_p",
-        "top_k_p",
-        "argmax_p",
-        "argmin_p",
-    ),
-    *("scatter_add_p", "scatter_mul_p", "scatter_min_p", "scatter_max_p", "dynamic_update_slice_p"),
-    *("shift_left_p", "shift_right_logical_p", "shift_right_arithmetic_p", "population_count_p", "clz_p"),
-    *("cumprod_p", "cummax_p", "cummin_p", "integer_pow_p", "pow_p", "bitcast_convert_type_p"),
-)
+    "sign_p", "abs_p", "clamp_p", "lt_p", "le_p", "gt_p", "ge_p", "sort_p", "top_k_p", "argmax_p",
+    "argmin_p", "scatter_add_p", "scatter_mul_p", "scatter_min_p", "scatter_max_p",
+    "dynamic_update_slice_p", "shift_left_p", "shift_right_logical_p", "shift_right_arithmetic_p",
+    "population_count_p", "clz_p", "cumprod_p", "cummax_p", "cummin_p", "integer_pow_p", "pow_p",
+    "bitcast_convert_type_p",
+)  # fmt: skip
 #: Primitives that are looked at for the origins of their operands.
 LOOKED_AT = (*RULES, *CUTS, *_ENDS)
 

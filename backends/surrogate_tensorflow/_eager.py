@@ -63,7 +63,8 @@ def make_record_gradient(backend: TensorFlowBackend) -> Any:
             native(op_type, inputs, attributes, outputs)
             if op_type in DISCRETE_TYPES and op_type in watched and is_eager:
                 here = backend.scope.here()
-                backend.discrete.begin(here, op_type, inputs, _types.attribute_of(attributes), outputs[0])
+                attribute = _types.attribute_of(op_type, attributes)
+                backend.discrete.begin(here, op_type, inputs, attribute, outputs[0])
         if op_type in CONSUMERS and there_are_any():
             _go_on(backend, op_type, inputs, attributes, outputs)
 

@@ -24,28 +24,19 @@ _discrete = frozenset(DISCRETE_TYPES.values())
 classic_names: set[str] = set()
 
 
-def attribute_of(attributes: Any) -> Callable[[str], Any]:
-    """Looks up the attributes of an op that ran eagerly: names and values in turn."""
-    found = dict(zip(attributes[::2], attributes[1::2], strict=True)) if attributes else {}
-    return found.__getitem__
+def attribute_of(op_type: str, attributes: Any) -> Callable[[str], Any]:
+    """Looks up the attributes of an op that ran eagerly: names and values in turn.
 
+    As the method of an op in a graph it raises ValueError for one that the op has not.
+    """
 
-class _Attributes:
-    """The attributes of an op that ran eagerly."""
-
-    def __init__(self, op_type: str, attributes: Any) -> None:
-        self._type, self._attributes = op_type, attributes or ()
-
-    def get(self, name: str) -> Any:
-        """The value of an attribute of the op.
-
-        Raises:
-            ValueError: the op has no such attribute.
-        """
-        found = dict(zip(self._attributes[::2], self._attributes[1::2], strict=True))
+    def get_attr(name: str) -> Any:
+        found = dict(zip(attributes[::2], attributes[1::2], strict=True)) if attributes else {}
         if name not in found:
-            raise ValueError(f"the op {self._type} has no attribute {name!r}; it has: {', '.join(found)}.")
+            raise ValueError(f"the op {op_type} has no attribute {name!r}; it has: {', '.join(found)}.")
         return found[name]
+
+    return get_attr
 
 
 class EagerNode:
@@ -59,7 +50,7 @@ class EagerNode:
 
     def __init__(self, op_type: str, inputs: Sequence[Any], attributes: Any, outputs: Sequence[Any]) -> None:
         self.type, self.inputs, self.outputs = op_type, tuple(inputs), tuple(outputs)
-        self.get_attr = _Attributes(op_type, attributes).get
+        self.get_attr = attribute_of(op_type, attributes)
 
 
 def classic(name: str, node: Any) -> Callable[..., list[Any]]:

@@ -1,13 +1,13 @@
 """The audit on programs whose author had not read its rules, and on the kinds of faults that they showed."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from planted import plant
 from torch_unseen import CLEAN, PLANTED
+from unseen import Cases, has_no_finding, names_the_planted_line_and_no_other
 
 import surrogate
-
-W = torch.tensor([[0.1, 0.5, -0.3], [0.2, 1.0, 0.4]], requires_grad=True)
 
 
 @pytest.fixture(autouse=True)
@@ -18,93 +18,27 @@ def seeded():
 @pytest.mark.filterwarnings("ignore")  # frameworks warn of some of these faults
 @pytest.mark.parametrize("build", PLANTED, ids=lambda build: build.__name__)
 def test_the_planted_line_is_named_and_no_other(build):
-    program, args, options = build()
-    report = surrogate.audit("torch", program, *args, **options)
-    assert plant(build).found(report), str(report)
-    assert {f.kind for f in plant(build).others(report)} <= {*plant(build).kinds}, str(report)
+    names_the_planted_line_and_no_other("torch", build)
 
 
 @pytest.mark.parametrize("build", CLEAN, ids=lambda build: build.__name__)
 def test_a_sound_program_has_no_finding(build):
-    program, args, options = build()
-    report = surrogate.audit("torch", program, *args, **options)
-    assert not report.shown(), str(report)
-    assert not report.unreached
+    has_no_finding("torch", build)
 
 
-def _softmax(w):
-    e = torch.exp(w - w.amax(-1, keepdim=True))
-    return e / e.sum(-1, keepdim=True)
-
-
-def of_a_softmax_by_hand(w):
-    return torch.mean(torch.log(_softmax(w)))
-
-
-def of_a_class_of_it(w):
-    return -torch.mean(torch.log(_softmax(w)[:, 1]))
-
-
-def of_a_sigmoid_by_hand(w):
-    return torch.mean(torch.log(1.0 / (1.0 + torch.exp(-w))))
-
-
-def of_a_sigmoid_by_a_quotient(w):
-    return torch.mean(torch.log(torch.exp(w) / (1.0 + torch.exp(w))))
-
-
-def of_one_less(w):
-    return torch.mean(torch.log(1.0 - torch.sigmoid(w)))
-
-
-def of_one_less_a_softmax(w):
-    return torch.mean(torch.log(1 - _softmax(w)))
-
-
-def by_log1p(w):
-    return torch.mean(torch.log1p(-(torch.sigmoid(w))))
-
-
-LOGARITHMS = [
-    of_a_softmax_by_hand, of_a_class_of_it, of_a_sigmoid_by_hand, of_a_sigmoid_by_a_quotient, of_one_less,
-    of_one_less_a_softmax, by_log1p,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("program", LOGARITHMS, ids=lambda program: program.__name__)
-def test_a_logarithm_of_a_probability_is_unstable(program):
-    found = {f.where.line: f.op for f in surrogate.audit("torch", program, W).shown() if f.op != "exp"}
-    op = "log1p" if program is by_log1p else "log"
-    assert found == {program.__code__.co_firstlineno + 1: op}
-
-
-def test_a_logarithm_with_an_epsilon_is_sound():
-    def loss(w):
-        return torch.mean(torch.log(1.0 - _softmax(w) + 1e-6) + torch.log(_softmax(w) + 1e-6))
-
-    assert surrogate.audit("torch", loss, W).ok()
-
-
-def test_a_loop_without_a_layer_explodes_or_vanishes():
-    def growing(x):
-        for _ in range(24):
-            x = 3.0 * x
-        return x
-
-    def fading(x):
-        for _ in range(24):
-            x = torch.tanh(0.2 * x)
-        return torch.mean(x)
-
-    def average(x):
-        mean = x
-        for _ in range(24):
-            mean = 0.5 * mean + 0.5 * x * x
-        return torch.mean(mean)
-
-    one = torch.tensor(1.0, requires_grad=True)
-    found = [[f.kind for f in surrogate.audit("torch", p, one).shown()] for p in (growing, fading, average)]
-    assert found == [["exploding"], ["vanishing"], []]
+class TestKinds(Cases):
+    backend = "torch"
+    F = SimpleNamespace(
+        array=lambda x: torch.tensor(x, requires_grad=True),
+        exp=torch.exp,
+        log=torch.log,
+        log1p=torch.log1p,
+        tanh=torch.tanh,
+        sigmoid=torch.sigmoid,
+        mean=torch.mean,
+        top=lambda w: w.amax(-1, keepdim=True),
+        total=lambda e: e.sum(-1, keepdim=True),
+    )
 
 
 def test_a_training_step_that_returns_nothing_is_audited_and_left_as_it_was():
